@@ -1,13 +1,16 @@
-"""Fit the polynomials of ``vecmath/special_coefficients.py`` and write that module.
+"""Fit the polynomials of ``vecmath``'s gamma_coefficients and special_coefficients; write these.
 
-    python benchmarks/special_fit.py
+    python benchmarks/special_fit.py [polynomial ...]
 
+With names, only these are fitted; the others remain as they are in the modules.
 Like ``vecmath_fit.py``, whose exchange algorithm it uses, for the gamma function and its
 relatives, the normal distribution and the Bessel functions.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -15,7 +18,6 @@ from typing import NamedTuple
 import mpmath as mp
 from vecmath_fit import GOALS, TARGET, remez, split
 
-OUTPUT = TARGET.with_name("special_coefficients.py")
 Real = Callable[[mp.mpf], mp.mpf]
 mp.mp.dps = 60
 ONE = mp.mpf(1)
@@ -40,7 +42,7 @@ def _apart(function: Real) -> Real:
 
 # ------------------------------------------------------------------------ gamma function
 
-NEAR, FAR = mp.mpf(2), mp.mpf(8)
+FAR = mp.mpf(3)  # from here on, asymptotic series; for trigamma from 2 on
 SLOPE = 1 - mp.euler  # of gammaln at 2
 STIRLING = mp.log(2 * mp.pi) / 2 - ONE / 2
 with mp.workdps(80):
@@ -153,17 +155,16 @@ def _erfcinv_far(t: mp.mpf) -> mp.mpf:
 # ------------------------------------------------------------------------ Bessel functions
 
 
-SPLIT = mp.mpf(5)
+SMALL, MIDDLE, SPLIT = mp.mpf("0.8"), mp.mpf("2.75"), mp.mpf(5)
 
 
-def _bessel_near(order: int) -> Real:
-    """exp(-x) I(x) (for order 1, over x) with x = split (1 + t)/2."""
+def _bessel(order: int) -> Real:
+    return lambda x: mp.besseli(order, x) * mp.exp(-x)
 
-    def f(t: mp.mpf) -> mp.mpf:
-        x = SPLIT * (1 + t) / 2
-        return mp.besseli(order, x) * mp.exp(-x) / (x**order if x else 1)
 
-    return f
+def _bessel_small(order: int) -> Real:
+    """(1 - exp(-x) i0(x))/x, or (1/2 - exp(-x) i1(x)/x)/x."""
+    return lambda x: (ONE / (1 + order) - _bessel(order)(x) / x**order) / x
 
 
 def _bessel_far(order: int) -> Real:
@@ -187,13 +188,13 @@ def _relative(f: Real) -> Real:
     return lambda t: 1 / abs(f(t))
 
 
-def _rows() -> list[Row]:
-    far_z = 1 / FAR**2
+def _gamma_rows() -> list[Row]:
+    far_z = mp.mpf(1 / FAR**2)
     return [
         Row("gammaln", "(gammaln(2 + t)/t - 1 + euler)/t", _apart(_gammaln),
-            _gammaln_share, mp.mpf("-0.8751"), mp.mpf("0.3751")),
-        Row("gamma", "gamma(2 + t)", lambda t: mp.gamma(2 + t), lambda t: 1 / mp.gamma(2 + t),
-            mp.mpf("-0.8751"), mp.mpf("0.3751")),
+            _gammaln_share, mp.mpf("-0.8751"), mp.mpf("0.4064")),
+        Row("gamma", "gamma(2 + t)", lambda t: mp.mpf(mp.gamma(2 + t)), lambda t: 1 / mp.gamma(2 + t),
+            mp.mpf("-0.8751"), mp.mpf("0.4064")),
         Row("gammaln_far", "x (gammaln(x) - (x - 1/2)(log(x) - 1) - log(2 pi)/2 + 1/2), z = 1/x**2",
             _gammaln_far, lambda z: mp.sqrt(z) / mp.loggamma(FAR), mp.mpf(0), far_z),
         Row("psi", "(psi(root + d)/d - slope)/d", _apart(_psi),
@@ -202,11 +203,16 @@ def _rows() -> list[Row]:
         Row("psi_far", "x**2 (log(x) - 1/(2 x) - psi(x)), z = 1/x**2", _psi_far,
             lambda z: z / 2, mp.mpf(0), far_z),
         Row("trigamma_far", "x**3 (trigamma(x) - 1/x - 1/(2 x**2)), z = 1/x**2", _trigamma_far,
-            lambda z: z, mp.mpf(0), far_z),
+            lambda z: z, mp.mpf(0), ONE / 4),
         Row("sinpi", "sin(pi r)/r, z = r**2", _apart(_sinpi), _relative(_apart(_sinpi)),
             mp.mpf(0), ONE / 4),
         Row("cotpi", "(pi r cot(pi r) - 1)/z, z = r**2", _apart(_cotpi), lambda z: z,
             mp.mpf(0), ONE / 4),
+    ]  # fmt: skip
+
+
+def _other_rows() -> list[Row]:
+    return [
         Row("erfcx", "((1 + 2x) erfcx(x) - 7 erfcx(3))/t, t = (x - 3)/(x + 3)",
             _apart(_erfcx_slope), lambda t: abs(t) / _erfcx(t), -ONE, ONE),
         Row("ndtri_mid", "(ndtri(1/2 + y)/y - sqrt(2 pi))/z, z = y**2", _apart(_quantile_mid),
@@ -217,8 +223,13 @@ def _rows() -> list[Row]:
             _relative(_quantile_far), _place(1.44), _place(27.4)),
         Row("erfcinv_far", "erfcinv(p)/r, r = sqrt(-log(p)), t = (r - 3.5)/(r + 3.5)", _erfcinv_far,
             _relative(_erfcinv_far), _place(0.832), _place(27.4)),
-        *(Row(f"i{k}e_near", f"exp(-x) i{k}(x){'/x' * k}, x = 5 (1 + t)/2", _bessel_near(k),
-              _relative(_bessel_near(k)), -ONE, ONE) for k in (0, 1)),
+        Row("i0e_small", "(1 - exp(-x) i0(x))/x", _apart(_bessel_small(0)),
+            lambda x: x / _bessel(0)(x), mp.mpf(0), SMALL),
+        Row("i1e_small", "(1/2 - exp(-x) i1(x)/x)/x", _apart(_bessel_small(1)),
+            _apart(lambda x: x * x / _bessel(1)(x)), mp.mpf(0), SMALL),
+        *(Row(f"i{k}e_mid", f"exp(-x) i{k}(x), x = 2.75 + t", lambda t, k=k: _bessel(k)(MIDDLE + t),
+              lambda t, k=k: 1 / _bessel(k)(MIDDLE + t), SMALL - MIDDLE, SPLIT - MIDDLE)
+          for k in (0, 1)),
         *(Row(f"i{k}e_far", f"sqrt(x) exp(-x) i{k}(x), t = 10/x - 1", _bessel_far(k),
               _relative(_bessel_far(k)), -ONE, ONE) for k in (0, 1)),
     ]  # fmt: skip
@@ -226,17 +237,36 @@ def _rows() -> list[Row]:
 
 #: The first number of coefficients to try.
 FIRST = {"float64": 7, "narrow": 3}
-#: name -> value, bits of each part before the last one.
-SPLITS = {
-    "slope_at_2": (SLOPE, (53,)),
-    "stirling": (STIRLING_EXACT, (53,)),
-    "psi_root": (PSI_ROOT, (53,)),
-    "psi_slope": (PSI_SLOPE, (53,)),
-    "erfcx": (_erfcx(mp.mpf(0)), (53,)),
-    "root_2pi": (mp.sqrt(2 * mp.pi), (53,)),
-    "half_root_pi": (mp.sqrt(mp.pi) / 2, (53,)),
-    "log_pi": (mp.log(mp.pi), (53,)),
+#: Constants that become sums of two floats.
+GAMMA_CONSTANTS = {
+    "slope_at_2": SLOPE,
+    "euler": mp.euler,
+    "stirling": STIRLING_EXACT,
+    "psi_root": PSI_ROOT,
+    "psi_slope": PSI_SLOPE,
+    "pi": mp.pi,
+    "log_pi": mp.log(mp.pi),
 }
+OTHER_CONSTANTS = {
+    "erfcx": _erfcx(mp.mpf(0)),
+    "root_2pi": mp.sqrt(2 * mp.pi),
+    "half_root_pi": mp.sqrt(mp.pi) / 2,
+}
+#: The modules and what they hold.
+MODULES = {
+    TARGET.with_name("gamma_coefficients.py"): (_gamma_rows, GAMMA_CONSTANTS),
+    TARGET.with_name("special_coefficients.py"): (_other_rows, OTHER_CONSTANTS),
+}
+
+
+#: Polynomials whose constant term is a sum of two coefficients (`Body.leading`).
+TWO_PARTS = {"i0e_mid", "i1e_mid", "i0e_far", "i1e_far", "sinpi", "ndtri_far", "erfcinv_far"}
+
+
+def _rounded(poly: list[mp.mpf], in_two_parts: bool) -> list[float]:
+    """The coefficients as floats, of the first one a part of ten bits before the rest."""
+    first = split(poly[0], (10,), "float64") if in_two_parts else (float(poly[0]),)
+    return [*first, *(float(c) for c in poly[1:])]
 
 
 def _fit(row: Row, kind: str) -> tuple[list[float], mp.mpf]:
@@ -246,7 +276,7 @@ def _fit(row: Row, kind: str) -> tuple[list[float], mp.mpf]:
         poly, error = remez(function, weight, (row.low, row.high), count)
         if error <= GOALS[kind]:
             if step == 1:
-                return [float(c) for c in poly], error
+                return _rounded(poly, row.name in TWO_PARTS), error
             count, step = max(count - step + 1, 2), 1
         else:
             count += step
@@ -266,26 +296,41 @@ def _lines(row: Row, kind: str) -> list[str]:
     ]
 
 
-def main() -> None:
+def _kept() -> dict[tuple[str, str], list[str]]:
+    """The lines of the polynomials that are not to be fitted."""
+    pattern = r'    # .*\n    # .*\n    \("(\w+)", "(\w+)"\): \(\n(?:        .*\n)+    \),\n'
+    text = "".join(path.read_text() for path in MODULES if len(sys.argv) > 1)
+    found = re.finditer(pattern, text)
+    return {(m[1], m[2]): m[0].splitlines() for m in found if m[1] not in sys.argv}
+
+
+def _module(rows: list[Row], constants: dict[str, mp.mpf]) -> str:
     lines = [
         '"""Polynomials of special functions, constant first; written by a fit, not by hand.',
         "",
         "``benchmarks/special_fit.py`` holds the functions and intervals and writes this module.",
-        "Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.",
+        "Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.  Those that",
+        "`Body.leading` or a function itself evaluates have their constant term in two parts.",
         '"""',
         "",
         "from __future__ import annotations",
         "",
         "COEFFICIENTS: dict[tuple[str, str], tuple[float, ...]] = {",
     ]
-    for row in _rows():
+    kept = _kept()
+    for row in rows:
         for kind in ("float64", "narrow"):
-            lines += _lines(row, kind)
+            lines += kept.get((row.name, kind)) or _lines(row, kind)
     lines += ["}", "", "#: Constants as sums of two floats."]
     lines += ["PARTS: dict[str, tuple[float, ...]] = {"]
-    for name, (value, bits) in SPLITS.items():
-        lines.append(f'    "{name}": {split(value, bits, "float64")!r},')
-    OUTPUT.write_text("\n".join([*lines, "}", ""]))
+    for name, value in constants.items():
+        lines.append(f'    "{name}": {split(value, (53,), "float64")!r},')
+    return "\n".join([*lines, "}", ""])
+
+
+def main() -> None:
+    for path, (rows, constants) in MODULES.items():
+        path.write_text(_module(rows(), constants))
 
 
 if __name__ == "__main__":

@@ -105,6 +105,7 @@ class Compiled:
             cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small"
         )
         self.is_x86 = "x86" in target.triple
+        self.fuses = not self.is_x86 or "+fma" in features
         context = llvm.create_context()
         module = llvm.parse_assembly(loop_module(name, dtype, width), context)
         module.verify()

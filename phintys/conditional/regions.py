@@ -7,12 +7,11 @@ their branches, so what several of them use is computed once, in the first one t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
 from phintys.conditional.op import IfElse, chosen
-from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.results import array_type
 from phintys.graph.variable import Apply, Variable
 
@@ -71,16 +70,18 @@ Place = Union[Branch, None]
 
 
 class Places:
-    """The place of every node of a graph that is used, and the groups of `IfElse` nodes."""
+    """The place of every node of a graph that is used, and the groups of `IfElse` nodes.
 
-    def __init__(self, fgraph: FunctionGraph) -> None:
-        self.fgraph = fgraph
+    The graph is given by its outputs, and its nodes in topological order.
+    """
+
+    def __init__(self, outputs: Iterable[Variable], order: Sequence[Apply]) -> None:
+        self.places: dict[Apply, Place] = {}  # of nodes that are used
         self.groups: list[Group] = []  # a group comes before those in its branches
         self.levels: dict[Apply, int] = {}
-        self.uses: dict[Variable, list[Place]] = {v: [None] for v in fgraph.outputs}
+        self.uses: dict[Variable, list[Place]] = {v: [None] for v in outputs}
         self.found: dict[tuple[Any, Variable, int], Group] = {}
         self.aliases: dict[Apply, bool] = {}  # nodes whose branch is known from their place
-        order = fgraph.toposort()
         for node in order:
             self.levels[node] = self._level(node)
         for node in reversed(order):
@@ -98,6 +99,7 @@ class Places:
         exact = not all(array_type(v.type) for v in used)
         place = _common([place for v in used for place in self.uses[v]], exact)
         self._export(used, place)
+        self.places[node] = place
         if place is not None:
             place.nodes.append(node)
         if not isinstance(node.op, IfElse):
@@ -141,6 +143,14 @@ class Places:
             for user in self.uses[v]:
                 for branch in _left(place, user):
                     branch.group.give(v, branch.side, v)
+
+
+def places_of(outputs: Iterable[Variable], order: Sequence[Apply]) -> Mapping[Apply, Place]:
+    """The branch in which each node of a graph is computed that is not always computed."""
+    if not any(isinstance(node.op, IfElse) for node in order):
+        return {}
+    found = Places(outputs, order).places
+    return {node: place for node, place in found.items() if place is not None}
 
 
 def _common(places: Iterable[Place], exact: bool) -> Place:

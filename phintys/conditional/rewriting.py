@@ -110,7 +110,7 @@ class IntroduceLazyIfElse(GraphRewriter):
     def apply(self, fgraph: FunctionGraph) -> bool:
         if not any(isinstance(node.op, IfElse) for node in fgraph.apply_nodes):
             return False
-        places = Places(fgraph)
+        places = Places(fgraph.outputs, fgraph.toposort())
         made = _Made(places)
         for group in reversed(places.groups):  # those inside of branches first
             made.add(group)

@@ -239,7 +239,7 @@ def _make_variable(cls: Any, type_: Any, fields: tuple[Any, ...]) -> Any:
 
 def _make_apply(cls: Any, op: Any, inputs: Any, outputs: Any) -> Any:
     node = cls.__new__(cls)
-    node.op, node.inputs, node.outputs = op, list(inputs), []
+    node.op, node.inputs, node.outputs, node.number = op, list(inputs), [], 0
     node._tag = node.origin = None
     for i, description in enumerate(outputs):
         v = _make_variable(*description)

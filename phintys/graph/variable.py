@@ -8,6 +8,7 @@ hash and compare by identity: ``a == b`` is a plain bool.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 
 import numpy as np
@@ -36,6 +37,15 @@ else:
     from typing import TypeVar
 
     TypeT, OwnerT, OpT = (TypeVar(name, covariant=True) for name in ("TypeT", "OwnerT", "OpT"))
+
+
+#: numbers of nodes, in the order in which they are made
+_numbers = count(1)
+
+
+def new_number() -> int:
+    """A number above those of the nodes that exist, below those of the nodes made later."""
+    return next(_numbers)
 
 
 class Node:
@@ -336,6 +346,8 @@ class Apply(Node, Generic[OpT]):
     outputs
         new variables
 
+    ``number`` tells which of two nodes was made first; for nodes that were unpickled it is 0.
+
     Raises
     ------
     TypeError
@@ -350,14 +362,15 @@ class Apply(Node, Generic[OpT]):
     (Mul, [x, y], [Mul.out])
     """
 
-    __slots__ = ("inputs", "op", "outputs")
+    __slots__ = ("inputs", "number", "op", "outputs")
     __match_args__ = ("op", "inputs", "outputs")
     op: OpT
     inputs: list[Variable]
     outputs: list[Variable]
+    number: int
 
     def __init__(self, op: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        self.op = op
+        self.op, self.number = op, next(_numbers)
         self.inputs = inputs = list(inputs)
         self.outputs = list(outputs)
         self._tag = None
@@ -408,7 +421,7 @@ class Apply(Node, Generic[OpT]):
 
     def _copy(self, inputs: Sequence[Variable]) -> Apply:
         node = Apply.__new__(type(self))
-        node.op = self.op
+        node.op, node.number = self.op, next(_numbers)
         node.inputs = list(inputs)
         node.outputs = [v.clone() for v in self.outputs]
         node._tag = None if self._tag is None else Scratchpad().__update__(self._tag)

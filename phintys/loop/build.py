@@ -68,7 +68,7 @@ def _applied(loop: Loop, name: str, truncate_gradient: int) -> tuple[list[Result
     if loop.condition is not None:
         results.append(loop.condition)
     read = [*(r.row for r in loop.rows), *(v for output in outputs for v in output.earlier)]
-    constants = constants_of(results, read, loop.constants)
+    constants = constants_of(results, read, loop.constants, loop.start)
     info = _info(loop, outputs, len(constants))
     inputs = [*read, *constants]
     op = Scan(inputs, results, info, truncate_gradient=truncate_gradient, name=name)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phintys.conditional.regions import places_of
 from phintys.errors import MissingInputError
 from phintys.graph.shared import SharedVariable, recording
 from phintys.graph.traversal import ancestors, graph_inputs, toposort
-from phintys.graph.variable import Constant, Variable
+from phintys.graph.variable import Constant, Variable, new_number
 from phintys.loop.checks import check_state
 from phintys.loop.results import get_updates_and_outputs
 from phintys.loop.sequences import Rows, as_list, rows_of, steps_of
@@ -27,7 +28,8 @@ class Loop:
 
     ``results`` are the values after a step of ``outputs``; ``constants`` are the variables that the
     step takes besides; ``updates`` are new values of shared variables, ``default_updates`` those of
-    shared variables that the step function has made.
+    shared variables that the step function has made.  Nodes that it has made have numbers above
+    ``start``.
     """
 
     steps: Any
@@ -38,6 +40,7 @@ class Loop:
     updates: Updates
     default_updates: Updates
     condition: Variable | None
+    start: int
 
 
 def described(
@@ -57,6 +60,7 @@ def described(
     earlier = [v for output in outputs for v in output.earlier]
     arguments = [*(r.row for r in rows), *earlier, *given]
     _check_signature(fn, arguments)
+    start = new_number()
     with recording() as made:
         returned = fn(*arguments)
     condition, results, updates = get_updates_and_outputs(returned)
@@ -74,7 +78,7 @@ def described(
         check_state(f"The update of {v}", v, v.type, new)
     constants = [v for v in dict.fromkeys(given) if not isinstance(v, Constant)]
     defaults = _default_updates([*results, *updates.values()], made)
-    return Loop(steps, rows, outputs, constants, results, updates, defaults, condition)
+    return Loop(steps, rows, outputs, constants, results, updates, defaults, condition, start)
 
 
 def _check_signature(fn: Callable[..., Any], arguments: Sequence[Variable]) -> None:
@@ -123,18 +127,21 @@ def check_shared(loop: Loop, strict: bool) -> None:
 
 
 def constants_of(
-    results: Sequence[Variable], read: Sequence[Variable], given: Sequence[Variable]
+    results: Sequence[Variable], read: Sequence[Variable], given: Sequence[Variable], start: int
 ) -> list[Variable]:
     """What steps take besides ``read``: shared variables, then others, those ``given`` first.
 
     Others are the variables closest to ``results`` that do not depend on ``read`` or ``given``,
-    except those that depend on constants alone.
+    except those that depend on constants alone.  What only a branch of `ifelse` needs, and has a
+    node with a number above ``start``, belongs to the step: it must not be computed unless the
+    branch is taken.
     """
     step = {*read, *given}
     nodes = list(toposort(results, blockers=step))
+    lazy = places_of(results, nodes)
     varies, fixed = set(step), set[Variable]()
     for node in nodes:
-        if any(v in varies for v in node.inputs):
+        if any(v in varies for v in node.inputs) or (node in lazy and node.number > start):
             varies.update(node.outputs)
         elif all(isinstance(v, Constant) or v in fixed for v in node.inputs):
             fixed.update(node.outputs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from phintys.graph.origin import inherit
 from phintys.graph.replace import graph_replace
+from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, Variable
 from phintys.loop.parts import Part, apply_parts, parts_of
 
@@ -66,3 +67,17 @@ def taken_apart(node: Apply) -> Whole:
     parts = parts_of(op, node.inputs, inner.inputs, inner.outputs)
     condition = inner.outputs[-1] if op.info.as_while else None
     return Whole(node, node.inputs[0], parts, condition)
+
+
+def nodes_of(loop: Whole) -> list[Any]:
+    """The nodes of a step in topological order."""
+    return list(io_toposort([v for p in loop.parts for v in p.inputs], loop.expressions()))
+
+
+def depending(nodes: Iterable[Any], start: Iterable[Any]) -> set[Any]:
+    """``start``, and what the sorted nodes compute from it."""
+    found = set(start)
+    for node in nodes:
+        if not found.isdisjoint(node.inputs):
+            found.update(node.outputs)
+    return found

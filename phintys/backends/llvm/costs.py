@@ -221,7 +221,9 @@ GROUP = 64
 #: Lines of a kernel without loops, at most, that is inlined into a `Loop`.
 INLINED_LINES = 200
 
-#: Steps of the body of a `Loop` between two polls.
+#: Steps of the body of a `Loop` between two polls, where the time that a step takes is not known.
+#: Cheap steps of known lengths are counted by their time.  Measured: a poll takes 25 ns, a fifth of
+#: 64 steps of a few scalars.
 POLL_STEPS = 64
 
 #: Milliseconds between two polls that take the GIL.

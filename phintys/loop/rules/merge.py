@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from phintys.conditional.regions import places_of
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Variable
 from phintys.loop.op import Scan
@@ -36,16 +37,19 @@ def groups_of(fgraph: FunctionGraph) -> list[list[Apply]]:
     """Groups of two or more loops that can become one.
 
     Every group is a set of loops at one depth: the number of loops that lie one after the other
-    before it.  Loops of one depth do not depend on each other.
+    before it.  Loops of one depth do not depend on each other.  They are computed in one branch, or
+    always.
     """
     depth: dict[Variable, int] = {}
     groups: dict[Any, list[Apply]] = {}
-    for node in fgraph.toposort():
+    order = fgraph.toposort()
+    places = places_of(fgraph.outputs, order)
+    for node in order:
         level = max([depth.get(v, 0) for v in node.inputs], default=0)
         if isinstance(node.op, Scan):
             level += 1
             if not node.op.info.as_while:
-                key = (level, node.inputs[0], node.op.truncate_gradient)
+                key = (level, node.inputs[0], node.op.truncate_gradient, places.get(node))
                 groups.setdefault(key, []).append(node)
         depth.update(dict.fromkeys(node.outputs, level))
     return [nodes for nodes in groups.values() if len(nodes) > 1]

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.loop.parts import Part
 from phintys.loop.rules.memory import first_rows, read_from_end
-from phintys.loop.whole import Replacements, Whole, taken_apart
+from phintys.loop.whole import Replacements, Whole, nodes_of, taken_apart
 from phintys.tensor.axes import squeeze
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, functions
@@ -54,8 +53,8 @@ def push_out_products(fgraph: FunctionGraph, node: Apply) -> Replacements | None
 
 def _uses(loop: Whole) -> Counter[Any]:
     """Variable -> number of its uses in a step: as an input of nodes, and as an output."""
-    nodes = io_toposort([v for p in loop.parts for v in p.inputs], loop.expressions())
-    return Counter([*loop.expressions(), *(v for node in nodes for v in node.inputs)])
+    used = [v for node in nodes_of(loop) for v in node.inputs]
+    return Counter([*loop.expressions(), *used])
 
 
 def _products(

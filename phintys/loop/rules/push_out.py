@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from phintys.conditional.regions import places_of
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
-from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.graph.vectorize import vectorize_graph
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import keeps_all_rows, rows_of_steps, traces
-from phintys.loop.whole import Replacements, Whole, taken_apart
+from phintys.loop.whole import Replacements, Whole, depending, nodes_of, taken_apart
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import alloc
 from phintys.tensor.dot import Dot
@@ -42,7 +42,7 @@ def push_out_invariant(fgraph: FunctionGraph, node: Apply) -> Replacements | Non
     """
     loop = taken_apart(node)
     constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
-    nodes = _nodes(loop)
+    nodes = nodes_of(loop)
     inside = _computed_from(constants, nodes, lambda n: n.op.do_constant_folding(fgraph, n))
     moved = _frontier(inside, loop, nodes)
     if not moved:
@@ -59,7 +59,7 @@ def push_out_ahead(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     loop = taken_apart(node)
     if loop.condition is not None:
         return None
-    nodes = _nodes(loop)
+    nodes = nodes_of(loop)
     rows = {p.inputs[0]: rows_of_steps(p.outer, loop.steps) for p in loop.of_kind("seq")}
     constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
     inside = _computed_from([*rows, *constants], nodes, _is_computed_at_once)
@@ -87,7 +87,7 @@ def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     for p in outputs:
         if p.outputs[0].owner is not None:
             del rows[p.outputs[0]]
-    nodes = _nodes(loop)
+    nodes = nodes_of(loop)
     inside = _computed_from([*rows, *constants], nodes, _is_computed_at_once)
     moved = [p for p in outputs if p.outputs[0] in inside or isinstance(p.outputs[0], Constant)]
     results = [p for p in loop.parts if p.result is not None]
@@ -101,7 +101,7 @@ def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     found = loop.replacements() if len(moved) < len(results) else {}
     values = [p.outputs[0] for p in moved]
     new = vectorize_graph(values, {**constants, **traces(loop, found)})
-    varying = _depending(nodes, rows)
+    varying = depending(nodes, rows)
     for p, v, x in zip(moved, values, new):
         x = x if v in varying else alloc(x, loop.steps, *shape_tuple(x))
         found[node.outputs[p.result]] = x  # type: ignore[index]
@@ -109,10 +109,6 @@ def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
 
 
 # ------------------------------------------------------------------------ what is moved
-
-
-def _nodes(loop: Whole) -> list[Any]:
-    return list(io_toposort([v for p in loop.parts for v in p.inputs], loop.expressions()))
 
 
 def _computed_from(
@@ -126,11 +122,22 @@ def _computed_from(
     return found
 
 
-def _frontier(inside: set[Any], loop: Whole, nodes: Iterable[Any]) -> list[Any]:
-    """The computed variables of ``inside`` that other nodes use, or that are inner outputs."""
-    outside = [v for node in nodes if node.outputs[0] not in inside for v in node.inputs]
-    found = dict.fromkeys([*outside, *loop.expressions()])
-    return [v for v in found if v in inside and v.owner is not None]
+def _frontier(inside: set[Any], loop: Whole, nodes: Sequence[Any]) -> list[Any]:
+    """The computed variables of ``inside`` that nodes which stay use, or that are inner outputs.
+
+    What only a branch needs stays if the choice does: it may fail if the branch is not taken.
+    """
+    results = loop.expressions()
+    lazy, used = places_of(results, nodes), set(results)
+    staying: list[Any] = []
+    for node in reversed(nodes):
+        is_lazy = node in lazy and not used.isdisjoint(node.outputs)
+        if is_lazy or node.outputs[0] not in inside:
+            staying.append(node)
+            used.update(node.inputs)
+    stay = set(staying)
+    found = dict.fromkeys([*(v for node in reversed(staying) for v in node.inputs), *results])
+    return [v for v in found if v in inside and v.owner is not None and v.owner not in stay]
 
 
 def _is_computed_at_once(node: Any) -> bool:
@@ -140,19 +147,10 @@ def _is_computed_at_once(node: Any) -> bool:
 
 def _paying(nodes: Sequence[Any], rows: Mapping[Any, Any]) -> Callable[[Any], bool]:
     """Whether a value is costly, no larger than the ``rows``, and differs between steps."""
-    varying = _depending(nodes, rows)
-    costly = _depending(nodes, [v for node in nodes if _is_costly(node) for v in node.outputs])
+    varying = depending(nodes, rows)
+    costly = depending(nodes, [v for node in nodes if _is_costly(node) for v in node.outputs])
     rank = max((x.type.ndim for x in rows), default=0)
     return lambda v: v in varying and v in costly and v.type.ndim <= rank
-
-
-def _depending(nodes: Iterable[Any], start: Iterable[Any]) -> set[Any]:
-    """``start``, and what the sorted nodes compute from it."""
-    found = set(start)
-    for node in nodes:
-        if not found.isdisjoint(node.inputs):
-            found.update(node.outputs)
-    return found
 
 
 def _is_costly(node: Any) -> bool:

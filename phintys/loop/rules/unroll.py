@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from phintys.conditional.regions import places_of
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Apply, Constant
 from phintys.loop.parts import BUFFERS, Part
 from phintys.loop.rules.buffers import has_first_rows, keeps_all_rows
-from phintys.loop.whole import Replacements, Whole, taken_apart
+from phintys.loop.whole import Replacements, Whole, depending, nodes_of, taken_apart
 from phintys.tensor.basic import stack
 from phintys.tensor.index import set_subtensor
 
@@ -18,7 +19,11 @@ MOST_STEPS, MOST_NODES = 4, 40
 
 
 def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
-    """Replace a loop of at most `MOST_STEPS` steps by these."""
+    """Replace a loop of at most `MOST_STEPS` steps by these.
+
+    Not if a branch of a step computes what is the same in all steps: it would be needed under
+    several conditions, and so be computed always.
+    """
     steps = node.inputs[0]
     op: Any = node.op
     if not isinstance(steps, Constant) or op.info.as_while:
@@ -27,10 +32,20 @@ def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     if not 0 < count <= MOST_STEPS or count * len(op.fgraph.apply_nodes) > MOST_NODES:
         return None
     loop = taken_apart(node)
+    if _branches_share(loop):
+        return None
     kept = [p for p in loop.parts if p.kind in ("mit_sot", "sit_sot", "nit_sot")]
     if not all(keeps_all_rows(p, steps) and has_first_rows(p) for p in kept):
         return None
     return _Steps(loop, count).results()
+
+
+def _branches_share(loop: Whole) -> bool:
+    """Whether a branch in a step computes something from constants of the loop alone."""
+    nodes = nodes_of(loop)
+    lazy = places_of(loop.expressions(), nodes)
+    varying = depending(nodes, [v for p in loop.parts if p.kind != "non_seq" for v in p.inputs])
+    return any(node.outputs[0] not in varying for node in lazy)
 
 
 class _Steps:

@@ -123,7 +123,10 @@ def written_diagonal(v: Variable) -> Diagonal | None:
         return None
     if not isinstance(row, int) or not isinstance(column, int) or len(indices) != 2:
         return None
-    down, right = first_position(indices[row]), first_position(indices[column])
+    rows, columns = indices[row], indices[column]
+    if rows.type.broadcastable != columns.type.broadcastable:  # one of them is repeated
+        return None
+    down, right = first_position(rows), first_position(columns)
     if down is None or right is None:
         return None
     return Diagonal(base, values, right - down, node.op.set_instead_of_inc)

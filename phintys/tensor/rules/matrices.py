@@ -10,11 +10,13 @@ from phintys.assumptions.core import feature_of
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
+from phintys.scalar import dtypes
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.diagonal import alloc_diag, diagonal
 from phintys.tensor.dot import matmul, matvec
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import diagonal_values, rank, transposed
+from phintys.tensor.linalg.products import KroneckerProduct
 from phintys.tensor.reduce import all as every
 from phintys.tensor.static import known_constant
 from phintys.tensor.variable import TensorVariable
@@ -88,8 +90,10 @@ def parts_of(v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
 
 
 def square_parts(ctx: Context, v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
-    """The same, if all of them are known to be square."""
-    parts = parts_of(v, cls)
+    """The same, if all of them are known to be square; not of Kronecker products of integers, which
+    wrap."""
+    wraps = cls is KroneckerProduct and dtypes.is_discrete(getattr(v.type, "dtype", ""))
+    parts = None if wraps else parts_of(v, cls)
     return parts if parts is not None and all(holds(ctx, x, SQUARE) for x in parts) else None
 
 

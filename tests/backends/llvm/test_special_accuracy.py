@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,17 @@ from phintys.backends.llvm.vecmath import CALLED, define, requirements, symbol
 
 pytest.importorskip("mpmath")
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-import accuracy
-
+accuracy = importlib.import_module("accuracy")
 sys.path.pop(0)
 
 NAMES = sorted(CALLED)
 LANES = {"float64": 4, "float32": 8}
-#: Greatest errors in float64, also without a fused multiply-add; in float32, which is computed in
-#: float64, it is 0.6.
-BOUNDS = dict.fromkeys(("gamma", "gammaln", "ndtri", "erfinv", "erfcinv", "i0e", "i1e"), 4)
-BOUNDS["betaln"] = 10
-BELOW = 8  # ulps of 1 or of the result, for negative arguments of functions with poles
-COUNT = 30
+#: Greatest error in float64; in float32, which is computed in float64, it is 0.6.  Without a fused
+#: multiply-add corrections of products and quotients are lost.
+BOUND = 2.0 if accuracy.Compiled("gamma", "float64", 4).fuses else 3.0
+BOUNDS = {"betaln": 5.5}  # in ulps of 1 where the result is smaller
+BELOW = BOUND + 1  # in ulps of 1 where the result is smaller, for arguments below 0
+COUNT = 150
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,9 +36,9 @@ def test_error(name: str) -> None:
         wide = accuracy.Compiled(name, dtype, width)(*args)
         np.testing.assert_array_equal(accuracy.Compiled(name, dtype, 1)(*args), wide)
         found, x = accuracy.errors(name, args, wide), args[0]
-        bound = BOUNDS.get(name, 3) if dtype == "float64" else 0.6
+        bound = BOUNDS.get(name, BOUND) if dtype == "float64" else 0.6
         assert found[x > 0].max() <= bound, (dtype, x[np.argmax(found)])
-        assert found.max() <= max(bound, BELOW * (name in accuracy.WITH_POLES))
+        assert found.max() <= max(bound, BELOW * (name in accuracy.WITH_POLES | {"gamma"}))
 
 
 def specials(dtype: str) -> np.ndarray:
@@ -61,7 +61,9 @@ def test_special_values(name: str) -> None:
             least = np.abs(x) == np.finfo(dtype).smallest_subnormal
             expected = np.where(least & (name in ("gammaln", "erfcinv")), found, expected)
         info = np.finfo(dtype)
-        np.testing.assert_allclose(found, expected, rtol=400 * info.eps, atol=4 * info.tiny)
+        np.testing.assert_allclose(
+            found, expected, rtol=400 * float(info.eps), atol=4 * float(info.tiny)
+        )
 
 
 def test_far_below_zero() -> None:
@@ -129,4 +131,4 @@ def test_betaln_with_a_one_is_minus_the_logarithm_of_the_other() -> None:
         x = np.array([1, 1 + 2**-20, 1 - 2**-20, 0.125, 7.5, 8, 1e5, 2.0**99], dtype)
         for args in ((x, np.ones_like(x)), (np.ones_like(x), x)):
             found = accuracy.Compiled("betaln", dtype, width)(*args)
-            np.testing.assert_allclose(found, -np.log(x), rtol=4 * np.finfo(dtype).eps)
+            np.testing.assert_allclose(found, -np.log(x), rtol=4 * float(np.finfo(dtype).eps))

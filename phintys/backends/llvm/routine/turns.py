@@ -18,8 +18,9 @@ from phintys.backends.llvm.routine.blocks import may_be_reordered
 from phintys.backends.llvm.routine.body import NATIVE, Body, Place, work_of
 from phintys.backends.llvm.routine.control import copy, prepare, run, whole
 from phintys.dims import Dim, product
+from phintys.lowering.costs import nanoseconds
 from phintys.lowering.memory import byte_size, runs_in_place
-from phintys.lowering.program import Branch, Check, Loop, Program, Rows, Slot, Step
+from phintys.lowering.program import Branch, Check, Copy, Kernel, Loop, Program, Rows, Slot, Step
 
 
 def emit_loop(body: Body, step: Loop) -> None:
@@ -107,20 +108,25 @@ class _Turns:
 
 def _turns(program: Program) -> int:
     """The number of iterations of a loop over a Program between two polls: a power of two."""
-    steps = sum(map(_steps, program.steps))
-    return 1 << max(0, (costs.POLL_STEPS // max(1, steps)).bit_length() - 1)
+    price = sum(map(_nanoseconds, program.steps))
+    return 1 << max(0, (costs.POLL_NANOSECONDS // max(1, price)).bit_length() - 1)
 
 
-def _steps(step: Step) -> int:
-    """The number of steps that a step counts as, for polls.
+def _nanoseconds(step: Step) -> int:
+    """The time that a step counts for, for polls.
 
-    A Loop counts as many as it may run without a poll of its own.
+    A kernel or copy of known lengths counts for an upper estimate, a Loop for all that it may run
+    without a poll of its own, any other step for the same share of it.
     """
     if isinstance(step, Loop):
-        return costs.POLL_STEPS
+        return costs.POLL_NANOSECONDS
     if isinstance(step, Branch):  # recursion as deep as the nesting of Programs
-        return sum(map(_steps, (*step.then.steps, *step.orelse.steps)))
-    return 1
+        return sum(map(_nanoseconds, (*step.then.steps, *step.orelse.steps)))
+    if isinstance(step, Kernel) and not step.ragged and step.points.value is not None:
+        return step.points.value * max(1, sum(map(nanoseconds, step.body)))
+    if isinstance(step, Copy) and (points := product(step.source.shape).value) is not None:
+        return points
+    return 1 if isinstance(step, Check) else costs.POLL_NANOSECONDS // costs.POLL_STEPS
 
 
 # ------------------------------------------------------------------------------ the GIL

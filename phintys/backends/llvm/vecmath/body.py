@@ -100,6 +100,17 @@ class Body:
     def div(self, a: Operand, b: Operand) -> str:
         return self._binary("fdiv", a, b)
 
+    def two_sum(self, a: Operand, b: Operand) -> tuple[str, str]:
+        """Emit a + b and its rounding error."""
+        total = self.add(a, b)
+        of_b = self.sub(total, a)
+        return total, self.add(self.sub(a, self.sub(total, of_b)), self.sub(b, of_b))
+
+    def ordered_sum(self, a: Operand, b: Operand) -> tuple[str, str]:
+        """Emit a + b and its rounding error, where |a| >= |b| or a = 0."""
+        total = self.add(a, b)
+        return total, self.add(self.sub(a, total), b)
+
     def neg(self, a: str) -> str:
         return self.emit(f"fneg {self.type} {a}")
 
@@ -128,6 +139,9 @@ class Body:
             f"select {self.bool_type} {condition}, "
             f"{self.type} {self.const(a)}, {self.type} {self.const(b)}"
         )
+
+    def both(self, a: str, b: str) -> str:
+        return self.emit(f"and {self.bool_type} {a}, {b}")
 
     def at_most(self, x: str, bound: float) -> str:
         """Emit min(x, bound); NaN stays NaN."""
@@ -166,6 +180,22 @@ class Body:
             if len(terms) == 1:
                 return self.const(terms[0])
             power = self.mul(power, power)
+
+    def from_first(self, x: str, coefficients: Sequence[float]) -> str:
+        """Emit c0 + x*(c1 + c2*x + ...): only the last operation rounds at c0's size.
+
+        `polynomial` rounds there once per level.
+        """
+        first, *others = coefficients
+        return self.fma(x, self.polynomial(x, others), first)
+
+    def leading(self, x: str, coefficients: Sequence[float]) -> str:
+        """Emit c0 + (c1 + x*(c2 + c3*x + ...)): only the last addition rounds at c0's size.
+
+        The constant term has two parts, c0 of few bits and c1.
+        """
+        first, second, *others = coefficients
+        return self.add(first, self.fma(x, self.polynomial(x, others), second))
 
     def widened(self) -> Body:
         """A float64 body that appends to the same function."""

@@ -12,15 +12,20 @@ LOG10_2 = 0.30102999566398120
 
 
 def reduce_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str]:
-    """(t, r) with x = n ln(2) + r, |r| <= ln(2)/2, and n + shift in the low bits of t.
+    """(t, r) with x = n ln(2) + r, |r| <= ln(2)/2, and n + shift in the low bits of t."""
+    t, n, r = part_reduced_by_ln2(b, x, shift)
+    return t, b.fma(n, -PARTS["ln2", b.format.dtype][1], r)
+
+
+def part_reduced_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str, str]:
+    """(t, n, r) with x = n h + r, h the first part of ln(2), and n + shift in the low bits of t.
 
     Adding 1.5 * 2**fraction rounds to an integer and leaves it in the low bits of the fraction.
     """
     magic = 1.5 * b.format.integers_from + shift
     t = b.fma(x, LOG2_E, magic)
     n = b.sub(t, magic)
-    high, low = PARTS["ln2", b.format.dtype]
-    return t, b.fma(n, -low, b.fma(n, -high, x))
+    return t, n, b.fma(n, -PARTS["ln2", b.format.dtype][0], x)
 
 
 def power_of_two(b: Body, low_bits: str) -> str:
@@ -40,9 +45,11 @@ def scale(b: Body, p: str, t: str) -> str:
     return b.mul(b.mul(p, power_of_two(b, half)), power_of_two(b, rest))
 
 
-def exp_series(b: Body, r: str) -> str:
-    """e**r - 1 for |r| <= ln(2)/2."""
-    return b.fma(b.mul(r, r), _exp_bend(b, r), r)
+def exp_series(b: Body, r: str, rest: str | None = None) -> str:
+    """e**(r + rest) - 1 for |r| <= ln(2)/2, ``rest`` being below the last bit of r."""
+    if rest is None:
+        return b.fma(b.mul(r, r), _exp_bend(b, r), r)
+    return b.add(r, b.fma(b.mul(r, r), _exp_bend(b, r), rest))
 
 
 def _exp_bend(b: Body, r: str) -> str:

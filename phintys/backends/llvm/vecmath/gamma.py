@@ -1,8 +1,8 @@
 """gamma, gammaln, psi, trigamma and betaln of `vecmath`.
 
 Formulas: NIST Digital Library of Mathematical Functions (DLMF) 5.5 (recurrences and reflections),
-5.11 (Stirling's series) and 5.15.  Arguments below 8 are moved by recurrences into an interval on
-which a polynomial was fitted, with one logarithm or quotient for all steps; from 8 on, the
+5.11 (Stirling's series) and 5.15.  Arguments below 3 are moved by a recurrence into an interval on
+which a polynomial was fitted; from 3 on, the
 asymptotic series is used.  Negative arguments take a slow path, a function of the argument and of
 the result for its magnitude.
 """
@@ -21,12 +21,15 @@ from phintys.backends.llvm.vecmath.exp_log import (
     log_series,
     split_exponent,
 )
+from phintys.backends.llvm.vecmath.gamma_coefficients import COEFFICIENTS, PARTS
 from phintys.backends.llvm.vecmath.pow import exp2_of_parts, log2_in_parts
-from phintys.backends.llvm.vecmath.special_coefficients import COEFFICIENTS, PARTS
 
-FAR = 8.0
+FAR = 3.0
+TRIGAMMA_FAR = 2.0
+TURN = 1.40625  # from here on, gamma and gammaln are expanded at 2, before it at 1
 #: the arguments below which a function takes its slow path
 LIMITS = {"gamma": -0.625, "gammaln": -0.625, "psi": 0.0, "trigamma": 0.0}
+LEAST = 2.0**-500  # of arguments whose inverse squares are corrected
 PI = 3.141592653589793
 HALF_LOG_2PI = 0.9189385332046727
 
@@ -35,15 +38,20 @@ HALF_LOG_2PI = 0.9189385332046727
 
 
 def gammaln(b: Body, x: str, kind: str) -> str:
-    """The logarithm of gamma(|x|) for x >= 8 and x < -0.625, of |gamma(x)| between."""
+    """The logarithm of gamma(|x|) for x >= 3 and x < -0.625, of |gamma(x)| between."""
     u = b.select(b.compare("olt", x, LIMITS["gammaln"]), b.neg(x), x)
-    far, low = b.compare("oge", u, FAR), b.compare("ole", u, 1.375)
+    far, low = b.compare("oge", u, FAR), b.compare("ole", u, TURN)
     t, product = _stepped(b, u)
-    slope, lost = PARTS["slope_at_2"]
-    bend = b.fma(t, b.polynomial(t, COEFFICIENTS["gammaln", kind]), lost)
-    near = b.fma(t, slope, b.mul(t, bend))
-    near = b.select(far, 0.0, b.select(low, b.neg(near), near))
-    logarithm = _shifted_log(b, b.select(far, u, b.abs(product)), far, near)
+    k, f = split_exponent(b, b.select(far, u, b.abs(product)), subnormals=True)
+    half_square, rest = log_series(b, f)
+    at_1 = b.both(low, b.compare("oeq", k, 0.0))  # where f is t
+    t = b.select(far, 0.0, t)
+    slope, lost = _slope_of_gammaln(b, t, low, at_1, kind)
+    high, ln2_low = COMMON_PARTS["ln2", "float64"]
+    small = b.fma(t, lost, b.fma(k, ln2_low, b.sub(rest, half_square)))
+    main = b.sub(b.mul(k, high), b.select(far, 1.0, 0.0))
+    main, error = b.ordered_sum(main, b.select(at_1, 0.0, f))
+    logarithm = b.add(main, b.add(error, b.fma(t, slope, small)))
     inverse = b.div(1.0, u)
     series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["gammaln_far", kind])
     small = b.fma(inverse, series, PARTS["stirling"][0])
@@ -53,26 +61,23 @@ def gammaln(b: Body, x: str, kind: str) -> str:
     return b.select(b.compare("olt", u, INF), found, u)
 
 
+def _slope_of_gammaln(b: Body, t: str, low: str, at_1: str, kind: str) -> tuple[str, str]:
+    """gammaln(2 + t)/t in two parts, negated where ``low``; there plus 1 where ``at_1``."""
+    bend = b.mul(t, b.from_first(t, COEFFICIENTS["gammaln", kind]))
+    (slope, lost), (euler, rest) = PARTS["slope_at_2"], PARTS["euler"]
+    first = b.select(at_1, euler, b.select(low, -slope, slope))
+    second = b.select(at_1, rest, b.select(low, -lost, lost))
+    second = b.add(second, b.select(low, b.neg(bend), bend))
+    return b.ordered_sum(first, second)
+
+
 def _stepped(b: Body, u: str) -> tuple[str, str]:
-    """(t, p): gamma(u) is gamma(2 + t) p above 1.375, and gamma(2 + t) / p below."""
-    t, product = b.sub(u, 2.0), b.const(1.0)
-    for step in range(1, 7):
-        above, moved = b.compare("ogt", u, 1.375 + step), b.sub(u, float(step))
-        product = b.select(above, b.mul(product, moved), product)
-        t = b.select(above, b.sub(u, step + 2.0), t)
-    low, least = b.compare("ole", u, 1.375), b.compare("olt", u, 0.125)
-    t = b.select(least, u, b.select(low, b.sub(u, 1.0), t))
-    return t, b.select(least, b.mul(u, b.add(u, 1.0)), b.select(low, u, product))
-
-
-def _shifted_log(b: Body, v: str, far: str, extra: str) -> str:
-    """log(v) + ``extra``, - 1 where ``far``; the largest terms are added last."""
-    k, f = split_exponent(b, v, subnormals=True)
-    high, low = COMMON_PARTS["ln2", "float64"]
-    half_square, rest = log_series(b, f)
-    main = b.sub(b.mul(k, high), b.select(far, 1.0, 0.0))
-    small = b.add(rest, b.fma(k, low, extra))
-    return b.add(main, b.sub(f, b.sub(half_square, small)))
+    """(t, p): gamma(u) is gamma(2 + t) p above `TURN`, and gamma(2 + t) / p below."""
+    above, moved = b.compare("ogt", u, TURN + 1), b.sub(u, 1.0)
+    low, least = b.compare("ole", u, TURN), b.compare("olt", u, 0.125)
+    t = b.select(low, moved, b.select(above, b.sub(u, 3.0), b.sub(u, 2.0)))
+    product = b.select(low, u, b.select(above, moved, 1.0))
+    return b.select(least, u, t), b.select(least, b.fma(u, u, u), product)
 
 
 def _nearest(b: Body, a: str) -> tuple[str, str]:
@@ -86,28 +91,47 @@ def _gammaln_below(b: Body, x: str, y: str, kind: str) -> str:
     """log(pi / (a |sin(pi a)|)) - y for a = -x (DLMF 5.5.3); inf at the poles."""
     a = b.neg(x)
     _, r = _nearest(b, a)
-    sine = b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind])
-    size = b.mul(a, b.mul(b.abs(r), sine))
+    sine, lost = _sine(b, b.abs(r), kind)
+    size = b.mul(a, sine)
+    lost = b.div(b.fma(a, lost, b.fma(a, sine, b.neg(size))), size)
     k, f = split_exponent(b, size, subnormals=False)
-    high, low = PARTS["log_pi"]
-    found = b.sub(b.add(b.sub(high, join_exponent(b, k, f)), low), y)
+    high, low = COMMON_PARTS["ln2", "float64"]
+    half_square, rest = log_series(b, f)
+    small = b.sub(PARTS["log_pi"][1], b.add(b.fma(k, low, lost), b.sub(rest, half_square)))
+    found, first = b.two_sum(PARTS["log_pi"][0], b.mul(k, -high))
+    found, second = b.two_sum(found, b.neg(y))
+    found, third = b.two_sum(found, b.neg(f))
+    found = b.add(found, b.add(small, b.add(b.add(first, second), third)))
     found = b.select(b.compare("oeq", r, 0.0), INF, found)
     return b.select(b.compare("oeq", a, INF), -INF, found)
+
+
+def _sine(b: Body, r: str, kind: str) -> tuple[str, str]:
+    """sin(pi r) for |r| <= 1/2 in two parts."""
+    z = b.mul(r, r)
+    first, second, *others = COEFFICIENTS["sinpi", kind]
+    bend = b.fma(z, b.from_first(z, others), second)
+    factor, lost = b.ordered_sum(first, bend)
+    sine = b.mul(r, factor)
+    return sine, b.fma(r, lost, b.fma(r, factor, b.neg(sine)))
 
 
 # ----------------------------------------------------------------------------------- psi
 
 
 def psi(b: Body, x: str, kind: str) -> str:
-    """psi(|x|); -inf at 0, inf at -0."""
+    """psi(|x|), but psi(1 + |x|) for -1 < x < 0; -inf at 0, inf at -0."""
     u = b.abs(x)
-    far, low = b.compare("oge", u, FAR), b.compare("olt", u, 1.0)
-    y, above, below = _summed(b, u, low)
+    far, low, above = b.compare("oge", u, FAR), b.compare("olt", u, 1.0), b.compare("ogt", u, 2.1)
+    moved = b.sub(u, 1.0)
+    size = b.select(low, b.select(b.compare("olt", x, 0.0), 0.0, -1.0), b.select(above, 1.0, 0.0))
+    step, lost_step = _quotient(b, size, b.select(above, moved, u))
     root, lost = PARTS["psi_root"]
-    d = b.sub(b.sub(y, b.select(low, root - 1, root)), lost)
+    d = b.sub(b.sub(b.select(above, moved, u), b.select(low, root - 1, root)), lost)
     slope, rest = PARTS["psi_slope"]
     bend = b.mul(d, b.fma(d, b.polynomial(d, COEFFICIENTS["psi", kind]), rest))
-    near = b.add(b.div(above, below), b.fma(d, slope, bend))
+    near = b.add(step, b.fma(d, slope, b.add(bend, lost_step)))
+    near = b.select(b.compare("olt", u, 2.0**-60), step, near)
     inverse = b.div(1.0, u)
     z = b.mul(inverse, inverse)
     series = b.fma(z, b.polynomial(z, COEFFICIENTS["psi_far", kind]), b.mul(inverse, 0.5))
@@ -117,25 +141,24 @@ def psi(b: Body, x: str, kind: str) -> str:
     return b.select(b.compare("olt", u, INF), found, u)
 
 
-def _summed(b: Body, u: str, low: str) -> tuple[str, str, str]:
-    """(y, n, d): psi(u) is psi(y) + n / d, y in [1, 2.1]; psi(u + 1) + n / d where ``low``."""
-    y, above, below = u, b.const(0.0), b.const(1.0)
-    for step in range(1, 7):
-        larger, moved = b.compare("ogt", u, 1.1 + step), b.sub(u, float(step))
-        above = b.select(larger, b.fma(above, moved, below), above)
-        below = b.select(larger, b.mul(below, moved), below)
-        y = b.select(larger, moved, y)
-    return y, b.select(low, -1.0, above), b.select(low, u, below)
+def _quotient(b: Body, above: str, below: str) -> tuple[str, str]:
+    """above / below for an ``above`` of -1, 0 or 1 and a positive ``below``, and its error."""
+    quotient = b.div(above, below)
+    return quotient, b.mul(b.abs(quotient), b.fma(b.neg(quotient), below, above))
 
 
 def _psi_below(b: Body, x: str, y: str, kind: str) -> str:
-    """y + 1 / a + pi cot(pi a) for a = -x (DLMF 5.5.4); NaN at the poles."""
+    """psi(1 + a) + pi cot(pi a) for a = -x (DLMF 5.5.4); NaN at the poles."""
     a = b.neg(x)
     _, r = _nearest(b, a)
-    cotangent = b.polynomial(b.mul(r, r), COEFFICIENTS["cotpi", kind])
-    inverse = b.div(1.0, a)
-    found = b.add(b.fma(r, cotangent, b.div(1.0, r)), b.add(y, inverse))
-    found = b.select(b.compare("olt", a, 2.0**-60), inverse, found)
+    pole = b.div(1.0, r)
+    lost = b.mul(pole, b.fma(b.neg(pole), r, 1.0))
+    cotangent = b.from_first(b.mul(r, r), COEFFICIENTS["cotpi", kind])
+    inverse = b.select(b.compare("olt", a, 1.0), 0.0, b.div(1.0, a))
+    found, first = b.two_sum(pole, y)
+    found, second = b.two_sum(found, b.fma(r, cotangent, lost))
+    found = b.add(found, b.add(b.add(first, second), inverse))
+    found = b.select(b.compare("olt", a, 2.0**-60), pole, found)
     return b.select(b.compare("oeq", r, 0.0), NAN, found)
 
 
@@ -143,30 +166,36 @@ def _psi_below(b: Body, x: str, y: str, kind: str) -> str:
 
 
 def trigamma(b: Body, x: str, kind: str) -> str:
-    """The derivative of psi at |x|: below 8 by eight steps of the recurrence (DLMF 5.15.5)."""
+    """The derivative of psi at |x|, but at 1 + |x| for -2 < x < 0.
+
+    Below 2 by two steps of the recurrence (DLMF 5.15.5).
+    """
     u = b.abs(x)
-    near = b.compare("olt", u, FAR)
-    above, below = b.const(0.0), b.const(1.0)
-    for step in range(1, 8):
-        w = b.add(u, float(step))
-        square = b.mul(w, w)
-        above, below = b.fma(above, square, below), b.mul(below, square)
-    inverse = b.div(1.0, b.select(near, b.add(u, FAR), u))
-    series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["trigamma_far", kind])
-    bend = b.mul(b.mul(inverse, inverse), b.fma(inverse, series, 0.5))
-    first = b.div(1.0, u)
-    rest = b.add(b.select(near, b.div(above, below), 0.0), b.add(inverse, bend))
-    return b.select(near, b.fma(first, first, rest), rest)
+    near = b.compare("olt", u, TRIGAMMA_FAR)
+    inverse = b.div(1.0, b.select(near, b.add(u, 2.0), u))
+    square = b.mul(inverse, inverse)
+    series = b.polynomial(square, COEFFICIENTS["trigamma_far", kind])
+    bend = b.mul(square, b.fma(inverse, series, 0.5))
+    second = b.select(near, b.div(1.0, b.add(u, 1.0)), 0.0)
+    first, lost = _quotient(b, b.const(1.0), u)
+    lost = b.select(b.compare("olt", u, LEAST), 0.0, b.mul(b.mul(lost, 2.0), first))
+    rest = b.fma(second, second, b.add(inverse, bend))
+    every = b.fma(first, first, b.fma(second, second, b.add(inverse, b.add(bend, lost))))
+    return b.select(b.both(near, b.compare("oge", x, 0.0)), every, rest)
 
 
 def _trigamma_below(b: Body, x: str, y: str, kind: str) -> str:
-    """(pi / sin(pi a))**2 + 1 / a**2 - y for a = -x (DLMF 5.15.6); inf at the poles."""
+    """(pi / sin(pi a))**2 - trigamma(1 + a) for a = -x (DLMF 5.15.6); inf at the poles."""
     a = b.neg(x)
     _, r = _nearest(b, a)
-    sine = b.mul(r, b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind]))
-    ratio, inverse = b.div(PI, sine), b.div(1.0, a)
-    found = b.fma(ratio, ratio, b.fma(inverse, inverse, b.neg(y)))
-    found = b.select(b.compare("olt", a, 2.0**-30), y, found)
+    sine, lost = _sine(b, r, kind)
+    high, low = PARTS["pi"]
+    ratio, inverse = b.div(high, sine), b.div(1.0, a)
+    lost = b.sub(b.sub(b.fma(b.neg(ratio), sine, high), b.mul(ratio, lost)), -low)
+    lost = b.mul(b.mul(lost, 2 / PI), b.mul(ratio, ratio))
+    lost = b.select(b.compare("olt", b.abs(r), LEAST), 0.0, lost)
+    rest = b.sub(b.select(b.compare("olt", a, TRIGAMMA_FAR), 0.0, b.mul(inverse, inverse)), y)
+    found = b.fma(ratio, ratio, b.add(lost, rest))
     return b.select(b.compare("oeq", a, INF), INF, found)
 
 
@@ -174,11 +203,11 @@ def _trigamma_below(b: Body, x: str, y: str, kind: str) -> str:
 
 
 def gamma(b: Body, x: str, kind: str) -> str:
-    """gamma(|x|) for x >= 8 and x < -0.625, gamma(x) between."""
+    """gamma(|x|) for x >= 3 and x < -0.625, gamma(x) between."""
     u = b.select(b.compare("olt", x, LIMITS["gamma"]), b.neg(x), x)
     t, product = _stepped(b, u)
-    value = b.polynomial(t, COEFFICIENTS["gamma", kind])
-    low, infinite = b.compare("ole", u, 1.375), b.compare("oeq", u, 0.0)
+    value = b.from_first(t, COEFFICIENTS["gamma", kind])
+    low, infinite = b.compare("ole", u, TURN), b.compare("oeq", u, 0.0)
     near = b.select(low, b.div(value, product), b.mul(value, product))
     far = b.compare("oge", u, FAR)
     large = _gamma_far(b, b.at_most(b.select(far, u, FAR), 180.0), kind)
@@ -205,8 +234,17 @@ def _gamma_below(b: Body, x: str, y: str, kind: str) -> str:
     a = b.neg(x)
     n, r = _nearest(b, a)
     odd = b.compare("one", _nearest(b, b.mul(n, 0.5))[1], 0.0)
-    sine = b.mul(r, b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind]))
-    found = b.div(b.select(odd, PI, -PI), b.mul(b.mul(a, sine), y))
+    sine, lost = _sine(b, r, kind)
+    size = b.mul(a, sine)
+    lost = b.fma(a, lost, b.fma(a, sine, b.neg(size)))
+    under = b.mul(size, y)
+    lost = b.fma(lost, y, b.fma(size, y, b.neg(under)))
+    high, low = PARTS["pi"]
+    found = b.div(high, under)
+    lost = b.sub(b.fma(b.neg(found), under, high), b.fma(found, lost, -low))
+    lost = b.mul(b.mul(lost, 1 / PI), found)
+    found = b.add(found, b.select(b.compare("olt", b.abs(under), INF), lost, 0.0))
+    found = b.select(odd, found, b.neg(found))
     return b.select(b.compare("oeq", r, 0.0), NAN, found)
 
 
@@ -216,10 +254,10 @@ def _gamma_below(b: Body, x: str, y: str, kind: str) -> str:
 def betaln(b: Body, x: str, y: str, kind: str) -> str:
     """The logarithm of the beta function of positive numbers p <= q.
 
-    With h = p/q and the rest D of Stirling's series (DLMF 5.11.3) it is, for q >= 8,
-    ``gammaln(p) + D(q) - D(p + q) - (p + q - 1/2) log1p(h) - p (log(q) - 1)``.  For p >= 8,
-    Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel; a q < 8 is
-    raised by 8 steps of the recurrence.  If one number is 1, it is minus the other's logarithm.
+    With h = p/q and the rest D of Stirling's series (DLMF 5.11.3) it is, for q >= 3,
+    ``gammaln(p) + D(q) - D(p + q) - (p + q - 1/2) log1p(h) - p (log(q) - 1)``.  For p >= 3,
+    Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel; a q < 3 is
+    raised by 3 steps of the recurrence.  If one number is 1, it is minus the other's logarithm.
     """
     swapped = b.compare("ogt", x, y)
     p, q = b.select(swapped, y, x), b.select(swapped, x, y)
@@ -241,16 +279,16 @@ def betaln(b: Body, x: str, y: str, kind: str) -> str:
 
 
 def _steps_between(b: Body, p: str, q: str) -> str:
-    """(p + q)(p + q + 1) ... (p + q + 7) / (q (q + 1) ... (q + 7))."""
+    """(p + q)(p + q + 1)(p + q + 2) / (q (q + 1)(q + 2))."""
     sums, above, below = b.add(p, q), b.add(p, q), q
-    for step in range(1, 8):
+    for step in range(1, int(FAR)):
         above = b.mul(above, b.add(sums, float(step)))
         below = b.mul(below, b.add(q, float(step)))
     return b.div(above, below)
 
 
 def _stirling_rest(b: Body, x: str, kind: str) -> str:
-    """What gammaln(x) is above the first terms of its asymptotic series, for x >= 8."""
+    """What gammaln(x) is above the first terms of its asymptotic series, for x >= 3."""
     inverse = b.div(1.0, x)
     series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["gammaln_far", kind])
     return b.mul(inverse, series)

@@ -18,7 +18,8 @@ from phintys.backends.llvm.vecmath.exp_log import (
     NAN,
     exp_series,
     join_exponent,
-    reduce_by_ln2,
+    log_series,
+    part_reduced_by_ln2,
     scale,
     split_exponent,
 )
@@ -50,9 +51,11 @@ def _scaled(b: Body, a: str, kind: str) -> tuple[str, str]:
 def _exp_square(b: Body, a: str, factor: float) -> tuple[str, str]:
     """(t, e): exp(factor * a**2) is (1 + e) 2**n, t has n for `scale`; factor is +-1, +-1/2."""
     head = b.head(a, 27)
-    t, r = reduce_by_ln2(b, b.mul(b.mul(head, factor), head), 2 * b.format.bias)
+    square = b.mul(b.mul(head, factor), head)
+    t, n, r = part_reduced_by_ln2(b, square, 2 * b.format.bias)
     tail = b.mul(b.mul(b.sub(a, head), b.add(a, head)), factor)
-    return t, exp_series(b, b.add(r, tail))
+    r, rest = b.two_sum(r, b.fma(n, -coefficients.PARTS["ln2", "float64"][1], tail))
+    return t, exp_series(b, r, rest)
 
 
 def _halved(b: Body, a: str) -> str:
@@ -77,10 +80,11 @@ def erfcx(b: Body, x: str, kind: str) -> str:
     return b.select(b.compare("oeq", x, -INF), INF, found)
 
 
-def _upper_tail(b: Body, a: str, main: str, low: str) -> str:
-    """exp(-a**2/2) erfcx(a/sqrt(2))/2 from the parts of the latter, half of erfcx."""
+def _upper_tail(b: Body, a: str, main: str, low: str) -> tuple[str, str]:
+    """exp(-a**2/2) erfcx(a/sqrt(2))/2 and its rounding error from the parts of half of erfcx."""
     t, e = _exp_square(b, b.at_most(a, 39.0), -0.5)
-    return scale(b, b.add(main, b.fma(main, e, low)), t)
+    tail, lost = b.ordered_sum(main, b.fma(main, e, low))
+    return scale(b, tail, t), scale(b, lost, t)
 
 
 def _from_half(b: Body, x: str) -> str:
@@ -93,7 +97,7 @@ def _from_half(b: Body, x: str) -> str:
 def ndtr(b: Body, x: str, kind: str) -> str:
     """1/2 + erf(x/sqrt(2))/2 near 0; a tail, or 1 minus it."""
     a = b.abs(x)
-    tail = _upper_tail(b, a, *_scaled(b, _halved(b, b.at_most(a, 39.0)), kind))
+    tail, _ = _upper_tail(b, a, *_scaled(b, _halved(b, b.at_most(a, 39.0)), kind))
     far = b.select(b.compare("ogt", x, 0.0), b.sub(1.0, tail), tail)
     near = b.add(_from_half(b, x), 0.5)
     return b.select(b.compare("olt", a, _NEAR), near, far)
@@ -108,9 +112,10 @@ def log_ndtr(b: Body, x: str, kind: str) -> str:
     near, lower = b.compare("olt", a, _NEAR), b.compare("ole", x, -_NEAR)
     main, low = _scaled(b, _halved(b, a), kind)
     first = b.select(near, 0.5, 1.0)
-    second = b.select(near, _from_half(b, x), b.neg(_upper_tail(b, a, main, low)))
-    total = b.add(first, second)
-    lost = b.add(b.sub(first, total), second)
+    tail, rest = _upper_tail(b, a, main, low)
+    second = b.select(near, _from_half(b, x), b.neg(tail))
+    total, lost = b.ordered_sum(first, second)
+    lost = b.sub(lost, b.select(near, 0.0, rest))
     v = b.select(lower, main, total)
     k, f = split_exponent(b, v, subnormals=True)
     found = join_exponent(b, k, f, b.div(b.select(lower, low, lost), v))
@@ -129,13 +134,34 @@ def _middle(b: Body, y: str, name: str, constant: str, kind: str) -> str:
     return b.fma(y, first, b.mul(y, bend))
 
 
+#: The derivatives of r F((r - 3.5)/(r + 3.5)) with respect to r, and of F times r/(r + 3.5),
+#: correct within 20 % where they matter, to correct errors of r and of the quotient.
+_SLOPES = {"ndtri_far": (1.6, 0.55), "erfcinv_far": (1.03, 0.2)}
+
+
 def _tail(b: Body, p: str, name: str, kind: str) -> str:
-    """The inverse at a small p: r P(t), r = sqrt(-log(p))."""
+    """The inverse at a small p: r F(t), r = sqrt(-log(p)), t = (r - 3.5)/(r + 3.5)."""
+    r, lost = _root_of_log(b, p)
+    above, first_lost = b.ordered_sum(-3.5, r)
+    below, second_lost = b.ordered_sum(3.5, r)
+    t = b.div(above, below)
+    rest = b.add(b.fma(b.neg(t), below, above), b.fma(b.neg(t), second_lost, first_lost))
+    slope, other = _SLOPES[name]
+    first, second, *others = COEFFICIENTS[name, kind]
+    bend = b.fma(t, b.from_first(t, others), second)
+    return b.fma(r, first, b.fma(r, bend, b.fma(lost, slope, b.mul(rest, other))))
+
+
+def _root_of_log(b: Body, p: str) -> tuple[str, str]:
+    """sqrt(-log(p)) in two parts."""
     k, f = split_exponent(b, p, subnormals=True)
-    r = b.intrinsic("sqrt", b.neg(join_exponent(b, k, f)))
-    t = b.div(b.sub(r, 3.5), b.add(r, 3.5))
-    first, *others = COEFFICIENTS[name, kind]
-    return b.fma(r, first, b.mul(b.mul(r, t), b.polynomial(t, others)))
+    high, low = coefficients.PARTS["ln2", "float64"]
+    half_square, rest = log_series(b, f)
+    main, error = b.ordered_sum(b.mul(k, -high), b.neg(f))
+    small = b.sub(error, b.fma(k, low, b.sub(rest, half_square)))
+    total, lost = b.ordered_sum(main, small)
+    r = b.intrinsic("sqrt", total)
+    return r, b.div(b.add(b.fma(b.neg(r), r, total), lost), b.add(r, r))
 
 
 def _bounded(b: Body, p: str, x: str, size: str) -> str:
