@@ -1,6 +1,6 @@
 """Elimination in small real matrices, in packs: of a group of matrices, or of rows of one.
 
-The matrices of a group are stored by columns, each in a lane; `NOTES` follow: a flag, the numbers of
+The matrices of a group are stored by columns, each in a lane.  Notes follow: a flag, the numbers of
 the rows, and of those that are exchanged with each row.
 """
 
