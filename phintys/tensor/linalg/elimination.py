@@ -14,7 +14,7 @@ import numpy as np
 from phintys.dims import Dim, DimLike, as_dim, dim_min, product
 from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Positions, Routine, routine
-from phintys.routines.language import LANES, PARTS, local
+from phintys.routines.language import LANES, PARTS, load_square, local
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.scalar.dtypes import real_of
 from phintys.tensor.linalg.matrix_op import columns_first, nan_like
@@ -303,16 +303,28 @@ def _eliminate_one(
         fill_nan(stride * n, factors)
         _keep_order(m if m < n else n, pivots)
         return
-    for j in range(n):
-        column = factors[j * stride * PARTS :]
-        for i in range(m):
-            place = (i * n + j) * PARTS
-            column[i * PARTS + PARTS - 1] = a[place + PARTS - 1]
-            column[i * PARTS] = a[place]
+    _load_columns(m, n, stride, a, factors)
     if PARTS == 1 and m <= SMALL and n <= SMALL:
         eliminate_small(m, n, stride, factors, pivots)
     elif m > 0 and n > 0:
         getrf(m, n, factors, m, pivots)
+
+
+def _load_columns(m: int, n: int, stride: int, a: Array, factors: Array) -> None:
+    """Store a matrix by columns, which are ``stride`` apart."""
+    squares = PARTS == 1 and LANES > 1 and stride % LANES == 0
+    down = m // LANES if squares else 0
+    right = n // LANES if squares else 0
+    for i in range(down):
+        for j in range(right):
+            square = factors[(j * stride + i) * LANES :]
+            load_square(a[(i * n + j) * LANES :], n, square, stride // LANES)
+    for j in range(n):
+        column = factors[j * stride * PARTS :]
+        for i in range(down * LANES if j < right * LANES else 0, m):
+            place = (i * n + j) * PARTS
+            column[i * PARTS + PARTS - 1] = a[place + PARTS - 1]
+            column[i * PARTS] = a[place]
 
 
 def _keep_order(count: int, pivots: Positions) -> None:

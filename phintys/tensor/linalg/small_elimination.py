@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from phintys.routines import Array, Pack, Packs, Positions, Real
 from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
-from phintys.tensor.linalg.routine_parts import load_adjacent, store_adjacent
+from phintys.tensor.linalg.routine_parts import add_zeros, load_adjacent, store_adjacent
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
@@ -111,7 +111,7 @@ def eliminate_together(keeps: int, m: int, n: int, columns: int, work: Array) ->
     Rows of factors are exchanged, too, if ``keeps``.
     """
     notes = work[m * columns * LANES :]
-    _check(m * n, work, notes)
+    add_zeros(m * n, work, notes)
     numbers = notes[LANES:]
     places = numbers[m * LANES :]
     _number(m, numbers)
@@ -173,22 +173,6 @@ def _subtract_four(m: int, k: int, column: Packs, s: Packs) -> None:
         t[i] -= rounded(factor * y1)
         u[i] -= rounded(factor * y2)
         v[i] -= rounded(factor * y3)
-
-
-def _check(n: int, s: Packs, found: Packs) -> None:
-    """Write zero into lanes of which all numbers are finite, else NaN."""
-    a = spread(0.0)
-    b = a
-    c = a
-    d = a
-    for i in range(0, n - 3, 4):
-        a += s[i] * 0.0
-        b += s[i + 1] * 0.0
-        c += s[i + 2] * 0.0
-        d += s[i + 3] * 0.0
-    for i in range(n - n % 4, n):
-        a += s[i] * 0.0
-    found[0] = a + b + c + d
 
 
 def take_pivots_together(n: int, s: Packs, notes: Packs) -> None:
