@@ -36,6 +36,7 @@ from phintys.tensor.linalg.small_elimination import (
     column_stride,
     eliminate_small,
     eliminate_together,
+    invert_small,
     load_identities,
     load_right_sides,
     load_together,
@@ -235,10 +236,22 @@ def invert(
         else:
             for i in range(left):
                 _eliminate_one(n, n, stride, x[i * size :], work, pivots)
-                store_identity(n, n, columns)
-                failed += _substitute(0, n, n, stride, work, pivots, columns)
-                transpose(n, n, columns, y[i * size :])
+                failed += _invert(n, stride, work, pivots, columns, y[i * size :])
     return 1 if failed > 0 else 0
+
+
+def _invert(n: int, stride: int, a: Array, pivots: Positions, columns: Array, found: Array) -> int:
+    """Write the inverse of one matrix, or NaN; return 1 if it is singular.
+
+    The columns of its factors are ``stride`` apart.
+    """
+    if PARTS == 1 and n <= SMALL and n > FEW and LANES > 1 and has_zero(n, a, stride + 1) == 0:
+        invert_small(n, stride, a, pivots, found)
+        return 0
+    store_identity(n, n, columns)
+    failed = _substitute(0, n, n, stride, a, pivots, columns)
+    transpose(n, n, columns, found)
+    return failed
 
 
 @routine(LAPACK, (ValueError, WRONG_PIVOT), grouped=True)

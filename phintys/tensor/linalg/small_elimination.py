@@ -400,6 +400,31 @@ def substitute_columns(
             x[i] = work[i * LANES + lane]
 
 
+def invert_small(n: int, stride: int, a: Array, pivots: Positions, found: Array) -> None:
+    """Write the inverse of one matrix, from its factors; columns are computed in lanes."""
+    work = local(SMALL * LANES)
+    for j in range((n + LANES - 1) // LANES):
+        first = j * LANES
+        count = n - first if n - first < LANES else LANES
+        for k in range(n * LANES):
+            work[k] = 0.0
+        for lane in range(count):
+            work[(first + lane) * LANES + lane] = 1.0
+        _substitute_in_lanes(n, stride, a, pivots, work)
+        for i in range(n):
+            row = work[i * LANES :]
+            y = found[i * n + first :]
+            if count == LANES:
+                _copy_pack(row, y)
+            else:
+                for lane in range(count):
+                    y[lane] = row[lane]
+
+
+def _copy_pack(source: Packs, target: Packs) -> None:
+    target[0] = source[0]
+
+
 def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Packs) -> None:
     """Replace a right side in each lane by the solution of one system."""
     for i in range(n):
