@@ -53,7 +53,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.jax.ops": ("tensor.from_jax",),
     "link.jax.linker": ("compile.linker",),
     "link.utils": ("backends.source", "compile.thunks"),
-    "link.vm": ("compile.linkers",),
+    "link.vm": ("compile.linkers", "compile.vm"),
     "link.numba": ("compile.linker", "backends.numba"),
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.dispatch.basic": ("backends.numba",),
@@ -114,6 +114,8 @@ NAMES = {
         ),
         "assumptions.keys",
     ),
+    "tensor.math": {"logsumexp": "tensor.special"},
+    "tensor.sort": dict.fromkeys(("argtopk", "topk", "topk_and_argtopk"), "tensor.search"),
     "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
 }
 #: modules whose names are those of rewrites, or of what `tensor.rules` has

@@ -75,6 +75,13 @@ class Expressions:
     updates: dict[SharedVariable, Variable] = field(default_factory=dict)
     _pending: deque[SharedVariable] = field(default_factory=deque)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.default_updates, bool | list):
+            raise TypeError(
+                "no_default_updates must be a bool or a list of shared variables, not "
+                f"{self.default_updates!r}."
+            )
+
     def substitute(self, expressions: Sequence[Variable]) -> list[Variable]:
         """The expressions with givens substituted; shared variables stay the same objects."""
         if self.memo:
@@ -148,7 +155,7 @@ def specify(
     graph_outputs = [*results, *(expressions.updates[t] for t in targets)]
     _check_used(variables, graph_outputs, on_unused_input or config.on_unused_input)
     roots = [*variables, *expressions.shared]
-    _check_complete(graph_outputs, roots)
+    _check_complete(graph_outputs, roots, memo)
     mapping = {len(outs) + k: roots.index(t) for k, t in enumerate(targets)}
     if fgraph is None:
         computed = {v: v.clone() for v in roots if v.owner is not None}
@@ -313,13 +320,17 @@ def _check_used(variables: Sequence[Variable], outputs: Sequence[Variable], poli
         warnings.warn(message, stacklevel=stacklevel())
 
 
-def _check_complete(outputs: Sequence[Variable], roots: Sequence[Variable]) -> None:
+def _check_complete(
+    outputs: Sequence[Variable], roots: Sequence[Variable], givens: Mapping[Any, Any]
+) -> None:
     known = set(roots)
     for v in graph_inputs(outputs, blockers=known):
         if v in known or isinstance(v, AtomicVariable):
             continue
+        advice = "Add it to the inputs, or give it a value with givens."
+        if v in givens:
+            advice = "givens replace it in the outputs, not in the expressions of other givens."
         raise MissingInputError(
             f"{v} (type {v.type}) is needed to compute the outputs but is not among the inputs. "
-            "Add it to the inputs, or give it a value with givens."
-            f"\n{describe(v.origin)}".rstrip()
+            f"{advice}\n{describe(v.origin)}".rstrip()
         )

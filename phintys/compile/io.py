@@ -34,7 +34,7 @@ class SymbolicInput:
             raise TypeError(f"A constant cannot be an input: {variable}.")
         self.mutable = bool(mutable)
         if self.mutable and borrow is False:
-            raise AssertionError("An input that is mutable must be borrowed: pass borrow=True.")
+            raise ValueError("An input that is mutable must be borrowed: pass borrow=True.")
         self.borrow = self.mutable if borrow is None else borrow
         self.variable, self.update = variable, update
         self.name = variable.name if name is None and autoname else name
@@ -100,6 +100,8 @@ class In(SymbolicInput):
     ------
     TypeError
         if ``variable`` is not a Variable, or is a constant, or ``value`` is not of its type
+    ValueError
+        if the input is ``mutable``, and ``borrow`` is False
 
     >>> import phintys, phintys.tensor as pt
     >>> x, total = pt.dscalar("x"), pt.dscalar("total")
@@ -184,15 +186,21 @@ def as_input(x: Any, allow_downcast: bool | None) -> SymbolicInput:
 
     TypeError if it is none of these.
     """
+    made = _as_input(x, allow_downcast)
+    variable = made.variable
+    if isinstance(variable, SharedVariable) and made.value is not variable.container:
+        raise TypeError(
+            f"The shared variable {variable} cannot be an input: functions read its value. To try "
+            "another value use givens={...} or set_value."
+        )
+    return made
+
+
+def _as_input(x: Any, allow_downcast: bool | None) -> SymbolicInput:
     if isinstance(x, SymbolicInput):
         return x
     if isinstance(x, list | tuple) and x:
         return _from_sequence(list(x), allow_downcast)
-    if isinstance(x, SharedVariable):
-        raise TypeError(
-            f"The shared variable {x} cannot be an input: functions read its value. To try another "
-            "value use givens={...} or set_value."
-        )
     if isinstance(x, Constant):
         raise TypeError(f"The constant {x} cannot be an input. Use givens to replace it.")
     if not isinstance(x, Variable):

@@ -67,7 +67,7 @@ _ROWS: list[tuple[str, object, str]] = [
     ("assert_no_cpu_op", "ignore", _DEVICE),
     ("deterministic", "default", "results have the same bits at every call"),
     ("conv__assert_shape", False, "lengths are always compared"),
-    ("ctc__root", "", "there is no CTC loss"),
+    ("ctc__root", "", "the CTC loss is a graph, and links no library"),
     ("metaopt__optimizer_excluding", "", _META),
     ("metaopt__optimizer_including", "", _META),
     ("metaopt__verbose", 0, _META),

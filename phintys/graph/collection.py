@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import get_ident
@@ -17,9 +18,10 @@ def collection_paused() -> Generator[None, None, None]:
     """Disable garbage collection in a ``with`` block or a decorated function.
 
     Work on a graph allocates many objects, nearly all of which survive, and each collection would
-    traverse the whole graph.
+    traverse the whole graph.  If modules have been imported in the block, the next collection does
+    not traverse what they hold.
     """
-    enabled = gc.isenabled()
+    enabled, modules = gc.isenabled(), len(sys.modules)
     try:
         if enabled:
             _pausing.append(get_ident())
@@ -27,8 +29,20 @@ def collection_paused() -> Generator[None, None, None]:
         yield
     finally:
         if enabled:
+            if len(sys.modules) != modules:
+                _age()
             gc.enable()
             _pausing.clear()
+
+
+def _age() -> None:
+    """Count all objects as old, so that only a collection of all objects traverses them.
+
+    Objects that are frozen already, by the user, stay so.
+    """
+    if hasattr(gc, "freeze") and not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 def _resume_in_child() -> None:

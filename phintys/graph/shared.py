@@ -203,7 +203,7 @@ def _generic_shared(
     name: str | None = None,
     strict: bool = False,
     allow_downcast: bool | None = None,
-    **kwargs: Any,
+    borrow: bool = False,
 ) -> SharedVariable:
     return SharedVariable(
         type=generic, value=value, name=name, strict=strict, allow_downcast=allow_downcast
@@ -260,7 +260,7 @@ def shared(
     Raises
     ------
     TypeError
-        if ``value`` is symbolic
+        if ``value`` is symbolic, or there is no such option for its class
 
     >>> import numpy as np, phintys
     >>> w = phintys.shared(np.zeros(3), "w")

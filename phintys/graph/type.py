@@ -247,7 +247,12 @@ class Type(MetaObject, ABC, Generic[D]):
         return self.constant_type(self, self.filter(value), name=name)
 
     def __call__(self, name: str | None = None) -> Any:
-        """A new variable without an owner, whose ``origin`` is the calling line."""
+        """A new variable without an owner, whose ``origin`` is the calling line.
+
+        TypeError if the name is no string.
+        """
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"The name of a variable is a string, not {name!r}.")
         variable = self.make_variable(name)
         variable.origin = user_origin()
         return variable

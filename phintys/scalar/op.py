@@ -89,6 +89,8 @@ class ScalarOp(Op):
     doc: str = ""
     #: qualified name of the NumPy or SciPy function that computes the values
     function: str = ""
+    #: the same in the form of PyTensor, ``("exp", 1, 1)``: a class of your own may set either
+    nfunc_spec: tuple[str, int, int] | None = None
     #: dtypes of computation and result; see `phintys.scalar.rules`
     rule: DtypeRule = staticmethod(same)
     #: ``d(m, *inputs, output)`` returns the partial derivative for each input; ``m`` is a namespace
@@ -107,6 +109,17 @@ class ScalarOp(Op):
     native: Any = None
     #: algebraic properties, which rewrites use and tests check (see `unary`)
     facts: dict[str, Any] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "nfunc_spec" in vars(cls) and cls.nfunc_spec:
+            name = cls.nfunc_spec[0]
+            cls.function = name if "." in name else f"numpy.{name}"
+        elif cls.function.startswith(("numpy.", "scipy.")):
+            arguments = 2 if cls.nin < 0 else cls.nin
+            cls.nfunc_spec = cls.function.removeprefix("numpy."), arguments, cls.nout
+        else:
+            cls.nfunc_spec = None
 
     def __init__(
         self, output_types_preference: Callable[..., Any] | None = None, name: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, singledispatch
 from typing import Any
 
@@ -32,7 +32,7 @@ def constant(
     """A constant tensor.
 
     Python numbers get the smallest dtype that holds them, arrays keep theirs, lists get NumPy's.
-    ``ndim`` pads with axes of length 1 on the left.  TypeError for symbolic values.
+    ``ndim`` adds axes of length 1 on the left, or drops them.  TypeError for symbolic values.
 
     >>> constant(1.5).type
     TensorType(float32, shape=())
@@ -52,9 +52,8 @@ def constant(
     target = dtypes.as_dtype(array.dtype if dtype is None else dtype)
     data = np.array(converted(array, target), target, order="C")
     if ndim is not None and data.ndim != ndim:
-        if data.ndim > ndim:
-            raise ValueError(f"A value with {data.ndim} dimensions cannot be given ndim={ndim}.")
-        data = data.reshape((1,) * (ndim - data.ndim) + data.shape)
+        _check_rank("A value", data.shape, ndim)
+        data = data.reshape((1,) * (ndim - data.ndim) + data.shape[max(data.ndim - ndim, 0) :])
     return TensorConstant(TensorType(target, data.shape), data, name=name)
 
 
@@ -88,9 +87,14 @@ def _from_variable(
         raise TypeError(f"{x} of type {x.type} cannot be used as a tensor.")
     if ndim is None or x.ndim == ndim:
         return x
-    if x.ndim > ndim:
-        raise ValueError(f"{x} has {x.ndim} dimensions; it cannot be given ndim={ndim}.")
+    _check_rank(x, x.type.shape, ndim)
     return pad_left[0](x, ndim)
+
+
+def _check_rank(x: object, shape: Sequence[int | None], ndim: int) -> None:
+    """ValueError if a tensor of this shape cannot get another rank: its first axes are not 1."""
+    if ndim < 0 or any(length != 1 for length in shape[: max(len(shape) - ndim, 0)]):
+        raise ValueError(f"{x} has {len(shape)} dimensions; it cannot be given ndim={ndim}.")
 
 
 @tensor_variable_of.register(Apply)
@@ -105,7 +109,8 @@ def as_tensor_variable(
 ) -> TensorVariable:
     """``x`` as a tensor variable: variables stay, numbers and arrays become constants.
 
-    ``ndim`` pads with axes of length 1 on the left.  TypeError if ``x`` cannot be a tensor.
+    ``ndim`` adds axes on the left, or drops axes there that are known to be 1.  TypeError if ``x``
+    cannot be a tensor.
     """
     if ndim is None and isinstance(x, TensorVariable):
         return x

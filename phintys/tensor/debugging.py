@@ -129,11 +129,11 @@ class PdbBreakpoint(Op):
         for cell, value in zip(output_storage, values):
             cell[0] = value
 
-    def stop(self, values: Sequence[Any]) -> None:
-        """Stop in the debugger; ``values`` are those of the monitored variables."""
+    def stop(self, monitored: list[Any]) -> None:
+        """Stop in the debugger; what it assigns to the elements of ``monitored`` is used."""
         import pdb
 
-        print(f"-- Breakpoint {self.name!r}: the values are in the list 'values'.")
+        print(f"-- Breakpoint {self.name!r}: the values are in the list 'monitored'.")
         pdb.set_trace()
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:

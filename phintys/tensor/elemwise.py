@@ -197,7 +197,7 @@ def axis_of(axis: Any, ndim: int) -> int:
 @cache
 def _padding(given: int, ndim: int) -> DimShuffle:
     left: list[Place] = ["x"] * (ndim - given)
-    return _shuffle(given, (*left, *range(given)))
+    return _shuffle(given, (*left, *range(max(given - ndim, 0), given)))
 
 
 def _pad_left(x: TensorVariable, ndim: int) -> TensorVariable:
@@ -223,7 +223,8 @@ class Elemwise(Op):
         ``{output: input}`` whose memory may be reused (accepted in users' graphs; the
         compiler plans storage itself)
     name, nfunc_spec, openmp
-        a label; a NumPy function's ``(name, nin, nout)``; accepted for compatibility
+        a label; a NumPy function's ``(name, nin, nout)``, that of the scalar op by default;
+        accepted for compatibility
     """
 
     # ----- class and static shape
@@ -242,7 +243,7 @@ class Elemwise(Op):
         self.inplace_pattern = dict(inplace_pattern or {})
         self.destroy_map = {o: [i] for o, i in self.inplace_pattern.items()}
         self.name = name
-        self.nfunc_spec = nfunc_spec
+        self.nfunc_spec = nfunc_spec or scalar_op.nfunc_spec
         self.__doc__ = scalar_op.doc or type(self).__doc__
         self._hash = hash((type(self), scalar_op, tuple(sorted(self.inplace_pattern.items()))))
         self._memo: Memo[Any, tuple[TensorType, ...]] = Memo(64, "types of results")

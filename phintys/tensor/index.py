@@ -222,7 +222,7 @@ def set_subtensor(
     >>> pt.set_subtensor(x[1:3], 5).eval()
     array([0., 5., 5., 0.])
     """
-    return inc_subtensor(x, y, inplace, set_instead_of_inc=True)
+    return inc_subtensor(x, y, inplace, True, tolerate_inplace_aliasing)
 
 
 def inc_subtensor(
@@ -239,6 +239,9 @@ def inc_subtensor(
     tensor, without those that None adds to the indexing expression.  TypeError if ``x`` is not an
     indexing expression.
 
+    ``inplace`` overwrites the tensor, in graphs with a `DestroyHandler`; where the index is basic,
+    ``tolerate_inplace_aliasing`` permits ``y`` to share its memory.
+
     >>> import phintys.tensor as pt
     >>> x = pt.zeros(3)
     >>> pt.inc_subtensor(x[[0, 0, 2]], 1).eval()
@@ -253,7 +256,8 @@ def inc_subtensor(
         )
     base, *indices = node.inputs
     if isinstance(node.op, Subtensor):
-        op: Op = IncSubtensor(node.op.idx_list, inplace, set_instead_of_inc)
+        tolerated = [(0, 1)] if tolerate_inplace_aliasing else None
+        op: Op = IncSubtensor(node.op.idx_list, inplace, set_instead_of_inc, tolerated)
     else:
         op = AdvancedIncSubtensor(node.op.idx_list, inplace, set_instead_of_inc, ignore_duplicates)
     written = op(base, y, *indices)

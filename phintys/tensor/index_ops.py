@@ -221,11 +221,12 @@ def _part_of_vector(op: Subtensor, out: Computed) -> list[TensorVariable] | None
 class IncSubtensor(IndexOp):
     """``x`` with ``y`` added to (or set at) ``x[index]``.  Inputs: x, y, then integer scalars.
 
-    ``y`` broadcasts to the region and is converted to the dtype of ``x``.
+    ``y`` broadcasts to the region and is converted to the dtype of ``x``.  An op in place accepts
+    that ``y`` shares memory with ``x`` if ``destroyhandler_tolerate_aliased`` has the pair (0, 1).
     """
 
     # ----- class and static shape
-    __props__ = ("idx_list", "inplace", "set_instead_of_inc")
+    __props__ = ("idx_list", "inplace", "set_instead_of_inc", "destroyhandler_tolerate_aliased")
 
     def __init__(
         self,
@@ -235,6 +236,7 @@ class IncSubtensor(IndexOp):
         destroyhandler_tolerate_aliased: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self.inplace, self.set_instead_of_inc = inplace, set_instead_of_inc
+        self.destroyhandler_tolerate_aliased = tuple(destroyhandler_tolerate_aliased or ())
         self.destroy_map = {0: [0]} if inplace else {}
         super().__init__(idx_list)
 
@@ -347,7 +349,8 @@ def vectorize_write(
     x = broadcast_batches([v for v, _ in spread], [c.type.ndim for _, c in spread])[0]
     new = BatchedIndex(op.idx_list, core_x, core_indices, x, indices, batch)
     make = AdvancedIncSubtensor if new.in_index else type(op)
-    flags = {p: getattr(op, p) for p in op.__props__ if p not in ("idx_list", "inplace")}
+    of_memory = ("idx_list", "inplace", "destroyhandler_tolerate_aliased")
+    flags = {p: getattr(op, p) for p in op.__props__ if p not in of_memory}
     return make(new.idx_list, **flags).make_node(x, new.spread(y, core_y, batch), *new.indices)
 
 

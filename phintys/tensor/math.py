@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import typing
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from phintys.scalar import dtypes
-from phintys.tensor import dot, quantiles, statistics, tensordot
+from phintys.tensor import dot as products
+from phintys.tensor import quantiles, statistics
 from phintys.tensor import reduce as reductions
+from phintys.tensor import tensordot as contractions
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
@@ -193,12 +195,14 @@ def where(
 
 # ------------------------------------------------------- names of PyTensor's tensor.math
 
+Any = reductions.Any_
+
 #: names that PyTensor has in its module, besides the elementwise functions, and where they are here
-_ELSEWHERE: dict[str, Any] = {
+_ELSEWHERE: dict[str, typing.Any] = {
     name: module
     for module, names in (
-        (dot, "Dot _matmul dense_dot dot matmul matvec outer vecdot vecmat"),
-        (tensordot, "tensordot"),
+        (products, "Dot _matmul dense_dot dot matmul matvec outer vecdot vecmat"),
+        (contractions, "tensordot"),
         (quantiles, "cov median"),
         (statistics, "mean ptp std var"),
         (
@@ -211,7 +215,7 @@ _ELSEWHERE: dict[str, Any] = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     """Elementwise functions, reductions and products; not attributes, to hide no builtins here."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -49,10 +51,16 @@ def tensor_shared(
     borrow: bool = False,
     shape: StaticShape | None = None,
     target: str = "cpu",
-    **kwargs: Any,
+    broadcastable: Sequence[bool] | None = None,
 ) -> TensorSharedVariable:
-    """A shared tensor; every length is unknown unless ``shape`` is given."""
+    """A shared tensor; every length is unknown unless ``shape`` is given.
+
+    ``broadcastable`` is the older form of ``shape``: whether a length is known to be 1.
+    """
     value = as_array(value)
+    if broadcastable is not None:
+        warn("shared: broadcastable is called shape now.", DeprecationWarning, stacklevel=4)
+        shape = tuple(1 if b else None for b in broadcastable)
     if shape is None:
         shape = (None,) * value.ndim
     type_ = TensorType(dtypes.canonical(value.dtype), shape=shape)

@@ -125,8 +125,16 @@ class TensorType(NumberType):
         return type(self)(dtype or self.dtype, shape, self.name)
 
     def __call__(self, name: str | None = None, shape: ShapeOfType | None = None) -> Any:
-        """A new variable; ``shape`` gives lengths that are unknown in this type."""
-        return Type.__call__(self if shape is None else self.clone(shape=shape), name)
+        """A new variable; ``shape`` gives lengths that are unknown in this type.
+
+        ValueError if it contradicts lengths that are known.
+        """
+        if shape is None:
+            return Type.__call__(self, name)
+        narrow = self.clone(shape=shape)
+        if not self.is_super(narrow):
+            raise ValueError(f"The shape {shape} contradicts {self}.")
+        return Type.__call__(narrow, name)
 
     # ----- values
     def filter(

@@ -68,6 +68,8 @@ def _checked(kind: str, shape: Sequence[int | None]) -> StaticShape:
     shape = tuple(shape)
     if len(shape) != len(default):
         raise ValueError(f"The shape of a {kind} has {len(default)} entries, got {shape}.")
+    if any(n not in (None, d) for d, n in zip(default, shape) if d is not None):
+        raise ValueError(f"The shape of a {kind} is {default}, which {shape} contradicts.")
     return tuple(d if n is None else n for d, n in zip(default, shape))
 
 

@@ -40,6 +40,12 @@ class TensorVariable(Variable):
     type: TensorType
     __array_priority__ = 1000  # the result of an operation with an array is a variable
 
+    def __eq__(self, other: object) -> bool:
+        """Identity.  Without a method, ``x == array`` would be that of the array, elementwise."""
+        return self is other
+
+    __hash__ = Variable.__hash__
+
     # ----- NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """``np.exp(x)``, ``array + x``: see `phintys.tensor.numpy_protocols`."""

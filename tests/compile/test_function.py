@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,14 +24,14 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def _compiler(mode):
+def _compiler(mode: str):
     import shutil
 
     if mode == "C" and not shutil.which("cc"):
         pytest.skip("no C compiler")
 
 
-def test_the_form_of_results(mode):
+def test_the_form_of_results(mode: str):
     x = pt.dscalar("x")
     y = x + 1
     assert phintys.function([x], y, mode=mode)(1) == 2.0
@@ -40,7 +41,7 @@ def test_the_form_of_results(mode):
     assert phintys.function([], [], mode=mode)() == []
 
 
-def test_results_of_numbers_are_arrays(mode):
+def test_results_of_numbers_are_arrays(mode: str):
     x = pt.dscalar("x")
     out = phintys.function([x], x * 2, mode=mode)(1.5)
     assert isinstance(out, np.ndarray)
@@ -48,7 +49,7 @@ def test_results_of_numbers_are_arrays(mode):
     assert out.dtype == np.float64
 
 
-def test_updates_use_the_old_values(mode):
+def test_updates_use_the_old_values(mode: str):
     a, b = phintys.shared(np.arange(3.0), "a"), phintys.shared(np.ones(3), "b")
     f = phintys.function([], [a, b], updates={a: b, b: a}, mode=mode)
     first, second = f()
@@ -60,7 +61,7 @@ def test_updates_use_the_old_values(mode):
     np.testing.assert_array_equal(b.get_value(), [0, 1, 2])
 
 
-def test_results_show_values_before_the_update(mode):
+def test_results_show_values_before_the_update(mode: str):
     s = phintys.shared(np.zeros(2), "s")
     f = phintys.function([], [s, s + 1], updates={s: s + 1}, mode=mode)
     for k in range(3):
@@ -73,7 +74,7 @@ def test_results_show_values_before_the_update(mode):
         s.set_value(s.get_value() - 1)
 
 
-def test_two_targets_of_one_value_do_not_share_memory(mode):
+def test_two_targets_of_one_value_do_not_share_memory(mode: str):
     a, b = phintys.shared(np.zeros(2)), phintys.shared(np.zeros(2))
     x = pt.dvector("x")
     y = x * 2
@@ -89,17 +90,17 @@ class RestAndAll(phintys.Op):
     __props__ = ()
     itypes, otypes = [pt.dvector], [pt.dvector, pt.dvector]
 
-    def perform(self, node, inputs, output_storage):
+    def perform(self, node: Any, inputs: Any, output_storage: Any):
         found = 2 * inputs[0]
         output_storage[0][0], output_storage[1][0] = found[1:], found
 
 
-def test_results_of_one_node_do_not_share_memory(mode):
+def test_results_of_one_node_do_not_share_memory(mode: str):
     x = pt.dvector("x")
     assert not np.shares_memory(*phintys.function([x], RestAndAll()(x), mode=mode)(np.ones(3)))
 
 
-def test_update_by_an_input_copies_it(mode):
+def test_update_by_an_input_copies_it(mode: str):
     s, x = phintys.shared(np.zeros(2)), pt.dvector("x")
     f = phintys.function([x], [], updates={s: x}, mode=mode)
     value = np.ones(2)
@@ -108,7 +109,7 @@ def test_update_by_an_input_copies_it(mode):
     np.testing.assert_array_equal(s.get_value(), [1, 1])
 
 
-def test_a_result_is_never_an_input(mode):
+def test_a_result_is_never_an_input(mode: str):
     x = pt.dmatrix("x")
     f = phintys.function([x], [x, x.T, x[1:], x.reshape((-1,))], mode=mode)
     value = np.ones((2, 3))
@@ -118,14 +119,25 @@ def test_a_result_is_never_an_input(mode):
         assert not any(np.shares_memory(out, other) for other in results[:k])
 
 
-def test_a_constant_is_not_handed_out(mode):
+def test_a_constant_is_not_handed_out(mode: str):
     c = pt.constant(np.arange(3.0))
     f = phintys.function([], c, mode=mode)
     f()[:] = 9
     np.testing.assert_array_equal(f(), [0, 1, 2])
 
 
-def test_arguments_stay_as_they_are(mode):
+def test_wrong_options_of_inputs(mode: str):
+    x, s = pt.dvector("x"), phintys.shared(np.ones(2), "s")
+    with pytest.raises(ValueError, match="must be borrowed"):
+        In(x, mutable=True, borrow=False)
+    for wrong in (s, In(s), (s, np.ones(2))):
+        with pytest.raises(TypeError, match="shared variable s cannot be an input"):
+            phintys.function([wrong], x + s, mode=mode)
+    with pytest.raises(TypeError, match="no_default_updates must be"):
+        phintys.function([x], x + s, mode=mode, no_default_updates=s)
+
+
+def test_arguments_stay_as_they_are(mode: str):
     x = pt.dvector("x")
     f = phintys.function([x], pt.set_subtensor(x[0], 9.0), mode=mode)
     value = np.zeros(3)
@@ -133,7 +145,7 @@ def test_arguments_stay_as_they_are(mode):
     np.testing.assert_array_equal(value, [0, 0, 0])
 
 
-def test_the_same_array_twice(mode):
+def test_the_same_array_twice(mode: str):
     x, y = pt.dvectors("x", "y")
     f = phintys.function([In(x, mutable=True), In(y, mutable=True)], [x + y, x - y], mode=mode)
     value = np.arange(3.0)
@@ -142,7 +154,7 @@ def test_the_same_array_twice(mode):
     np.testing.assert_array_equal(zero, [0, 0, 0])
 
 
-def test_givens(mode):
+def test_givens(mode: str):
     x, y = pt.dvectors("x", "y")
     s = phintys.shared(np.ones(2), "s")
     f = phintys.function([y], x * 2, givens={x: s + y}, mode=mode)
@@ -151,21 +163,21 @@ def test_givens(mode):
     np.testing.assert_array_equal(g(), [2, 4])
 
 
-def test_givens_reach_updates(mode):
+def test_givens_reach_updates(mode: str):
     x = pt.dvector("x")
     s = phintys.shared(np.zeros(2), "s")
     phintys.function([], [], updates={s: s + x}, givens={x: np.ones(2)}, mode=mode)()
     np.testing.assert_array_equal(s.get_value(), [1, 1])
 
 
-def test_intermediate_results_as_inputs(mode):
+def test_intermediate_results_as_inputs(mode: str):
     x = pt.dvector("x")
     y = x * 2
     f = phintys.function([y], y + 1, mode=mode)
     np.testing.assert_array_equal(f([1.0]), [2.0])
 
 
-def test_calls_by_name(mode):
+def test_calls_by_name(mode: str):
     x, y = pt.dscalars("x", "y")
     f = phintys.function([x, In(y, name="rate")], x - y, mode=mode)
     assert f(3, 1) == f(3, rate=1) == f(rate=1, x=3) == 2
@@ -175,7 +187,7 @@ def test_calls_by_name(mode):
         f(3, y=1)
 
 
-def test_conversion_of_arguments(mode):
+def test_conversion_of_arguments(mode: str):
     x, n = pt.fvector("x"), pt.lscalar("n")
     f = phintys.function([x, n], x * n, mode=mode)
     assert f([0.5, 2], 3).tolist() == [1.5, 6]  # a list of representable numbers
@@ -186,7 +198,7 @@ def test_conversion_of_arguments(mode):
         f([1.0], 2.5)
 
 
-def test_allow_input_downcast(mode):
+def test_allow_input_downcast(mode: str):
     x = pt.fvector("x")
     f = phintys.function([x], x, allow_input_downcast=True, mode=mode)
     assert f(np.array([0.1])).dtype == np.float32
@@ -196,7 +208,7 @@ def test_allow_input_downcast(mode):
     g(np.ones(1, "float32"))
 
 
-def test_a_python_float_for_floatX(mode):
+def test_a_python_float_for_floatX(mode: str):
     with config.change_flags(floatX="float32"):
         x = pt.scalar("x")
         f = phintys.function([x], x, mode=mode)
@@ -205,7 +217,7 @@ def test_a_python_float_for_floatX(mode):
             f(np.array(0.1))
 
 
-def test_unused_inputs(mode):
+def test_unused_inputs(mode: str):
     x, y = pt.dscalars("x", "y")
     with pytest.raises(UnusedInputError):
         phintys.function([x, y], x, mode=mode)
@@ -220,7 +232,7 @@ def test_unused_inputs(mode):
         phintys.function([x], x, mode=mode, on_unused_input="none")
 
 
-def test_trusted_arguments(mode):
+def test_trusted_arguments(mode: str):
     x = pt.dvector("x")
     f = phintys.function([x], x * 2, trust_input=True, mode=mode)
     np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
@@ -229,7 +241,7 @@ def test_trusted_arguments(mode):
     np.testing.assert_array_equal(f([1, 2]), [2, 4])
 
 
-def test_views_with_any_strides(mode):
+def test_views_with_any_strides(mode: str):
     x = pt.dmatrix("x")
     f = phintys.function([x], [x * 2, x.sum(0), x @ x.T], mode=mode)
     base = np.arange(24.0).reshape(4, 6)
@@ -244,13 +256,13 @@ def test_views_with_any_strides(mode):
             np.testing.assert_allclose(found, expected)
 
 
-def test_borrowed_results(mode):
+def test_borrowed_results(mode: str):
     x = pt.dvector("x")
     f = phintys.function([In(x, borrow=True)], Out(x + 1, borrow=True), mode=mode)
     np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
 
 
-def test_read_only_arguments(mode):
+def test_read_only_arguments(mode: str):
     x = pt.dvector("x")
     f = phintys.function([x], x + 1, mode=mode)
     value = np.ones(3)
@@ -258,7 +270,7 @@ def test_read_only_arguments(mode):
     np.testing.assert_array_equal(f(value), [2, 2, 2])
 
 
-def test_default_updates(mode):
+def test_default_updates(mode: str):
     s = phintys.shared(np.float64(0), "s")
     s.default_update = s + 1
     f = phintys.function([], s, mode=mode)
@@ -270,7 +282,7 @@ def test_default_updates(mode):
     assert s.get_value() == 13
 
 
-def test_default_updates_bring_in_others(mode):
+def test_default_updates_bring_in_others(mode: str):
     """A chain of them, each of which uses the next; any length."""
     chain = [phintys.shared(np.float64(1), f"s{k}") for k in range(300)]
     for v, following in itertools.pairwise(chain):
@@ -281,7 +293,7 @@ def test_default_updates_bring_in_others(mode):
     assert all(v.get_value() == 2 for v in chain)
 
 
-def test_shared_values_may_change_their_length(mode):
+def test_shared_values_may_change_their_length(mode: str):
     s = phintys.shared(np.ones(2), "s")
     f = phintys.function([], (s * 2).sum(), updates={s: pt.concatenate([s, s])}, mode=mode)
     assert [float(f()) for _ in range(3)] == [4, 8, 16]
@@ -289,13 +301,13 @@ def test_shared_values_may_change_their_length(mode):
     assert f() == 2
 
 
-def test_get_shared(mode):
+def test_get_shared(mode: str):
     s, t = phintys.shared(np.ones(2), "s"), phintys.shared(np.ones(2), "t")
     f = phintys.function([], s, updates={t: t + s}, mode=mode)
     assert set(f.get_shared()) == {s, t}
 
 
-def test_profiles_count_calls(mode):
+def test_profiles_count_calls(mode: str):
     x = pt.dvector("x")
     f = phintys.function([x], pt.exp(x) @ x, profile="heading", mode=mode)
     for _ in range(3):
@@ -312,7 +324,7 @@ def test_profiles_count_calls(mode):
     assert phintys.function([x], x, mode=mode).profile is None
 
 
-def test_a_profile_of_several_functions(mode):
+def test_a_profile_of_several_functions(mode: str):
     from phintys.compile.profile import ProfileStats
 
     x = pt.dvector("x")
@@ -325,7 +337,7 @@ def test_a_profile_of_several_functions(mode):
 
 
 @pytest.mark.parametrize("how", ["deepcopy", "pickle"])
-def test_copies_of_a_variable_whose_default_update_depends_on_it(mode, how):
+def test_copies_of_a_variable_whose_default_update_depends_on_it(mode: str, how: Any):
     shared = phintys.shared(1.0, "shared")
     update = shared
     for _ in range(300):

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_compiled_functions_do_not_react_to_settings():
 
 
 @pytest.mark.parametrize("name", ["FAST_RUN", "fast_run", "FAST_COMPILE", "CVM", "NUMPY"])
-def test_names_of_modes(name):
+def test_names_of_modes(name: str):
     assert get_mode(name) is get_mode(name.upper())
 
 
@@ -105,7 +106,7 @@ def test_excluded_rewrites_do_not_run():
 
 @pytest.mark.parametrize("optimizer", [None, "None", "merge", "o1", "o2", "o3", "o4", "fast_run"])
 @pytest.mark.parametrize("linker", ["py", "llvm", "cvm", "vm", "c|py", "auto"])
-def test_pairs_of_linker_and_optimizer(linker, optimizer):
+def test_pairs_of_linker_and_optimizer(linker: str, optimizer: Any):
     x = pt.dvector("x")
     f = phintys.function([x], (pt.exp(x) / pt.exp(x)).sum() + x.max(), mode=Mode(linker, optimizer))
     assert f([1.0, 2.0]) == pytest.approx(4.0)
@@ -132,7 +133,7 @@ def test_a_linker_of_ones_own():
         name = "counting"
         runs = 0
 
-        def run(self, fgraph):
+        def run(self, fgraph: Any):
             Counting.runs += 1
             return super().run(fgraph)
 
@@ -193,8 +194,21 @@ def test_set_value_is_seen_by_functions():
     assert f().tolist() == [6, 6, 6]
 
 
+def test_options_of_shared_variables():
+    column = np.ones((2, 1))
+    assert shared(column).type.shape == (None, None)
+    assert shared(column, shape=(None, 1)).type.shape == (None, 1)
+    with pytest.warns(DeprecationWarning, match="broadcastable is called shape") as warned:
+        assert shared(column, broadcastable=(False, True)).type.shape == (None, 1)
+    assert warned[0].filename == __file__
+    for value in (column, 1.0, [1.0], np.random.default_rng(1)):
+        assert shared(value, borrow=True).get_value(borrow=True) is not None
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nmae'"):
+            shared(value, nmae="x")
+
+
 def test_change_flags_concerns_one_asyncio_task():
-    async def dtype_of(name):
+    async def dtype_of(name: str):
         with config.change_flags(floatX=name):
             await asyncio.sleep(0.01)
             config.exception_verbosity = config.exception_verbosity  # an assignment inside
@@ -212,7 +226,7 @@ def test_change_flags_concerns_one_asyncio_task():
     ("name", "value"),
     [("threads", 0), ("threads", 10**6), ("threads", 2.0), ("threads", "two"), ("cache_bytes", -1)],
 )
-def test_integers_out_of_range_are_refused(name, value):
+def test_integers_out_of_range_are_refused(name: str, value: Any):
     with pytest.raises(ValueError, match=f"not a legal value of config.{name}"):
         setattr(config, name, value)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any, cast
+
 import numpy as np
 import pytest
-from phintys.breakpoint import PdbBreakpoint
-from phintys.printing import Print
-from phintys.raise_op import Assert, CheckAndRaise, assert_op
 
 import phintys
 import phintys.tensor as pt
 from phintys.graph.op import Op
 from phintys.scalar.type import scalar_type
+from phintys.tensor.debugging import PdbBreakpoint, Print
+from phintys.tensor.raise_op import Assert, CheckAndRaise, assert_op
 
 x, y = pt.dvectors("x", "y")
 c = pt.dscalar("c")
@@ -28,7 +30,7 @@ class Checked(CheckAndRaise):
 
     __props__ = ("msg", "exc_type", "extra")
 
-    def __init__(self, msg, extra=False):
+    def __init__(self, msg: Any, extra: Any = False):
         super().__init__(Broken, msg)
         self.extra = extra
 
@@ -37,10 +39,10 @@ class Halved(Op):
     __props__ = ()
     itypes = otypes = [pt.dscalar]
 
-    def perform(self, node, inputs, output_storage):
+    def perform(self, node: Any, inputs: Any, output_storage: Any):
         output_storage[0][0] = np.asarray(inputs[0] / 2)
 
-    def infer_shape(self, node, shapes):
+    def infer_shape(self, node: Any, shapes: Any):
         return shapes
 
 
@@ -54,13 +56,13 @@ def test_construction():
     assert CheckAndRaise(ValueError, "m") == CheckAndRaise(ValueError, "m")
     assert str(CheckAndRaise(ValueError, "m")) == "CheckAndRaise{raises=ValueError, msg='m'}"
     with pytest.raises(ValueError, match="class of exceptions"):
-        CheckAndRaise("ValueError")
+        CheckAndRaise(cast(Any, "ValueError"))
     with pytest.raises(TypeError):
         Assert()(x, y > 0)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_exceptions_on_every_backend(mode):
+def test_exceptions_on_every_backend(mode: str):
     """The class and the message; also of a check in the graph of another op, and of a user."""
     inner = phintys.OpFromGraph([x, c], [Assert("small")(x, pt.all(x < 9))])
     first = CheckAndRaise(Broken, "negative")(inner(x, c), pt.all(x >= 0), c < 100)
@@ -147,7 +149,7 @@ def test_other_values():
 
 
 @pytest.mark.parametrize("mode", [m for m in MODES if m != "NUMBA"])  # there through perform
-def test_print(mode, capfd):
+def test_print(mode: str, capfd: pytest.CaptureFixture[str]):
     """Lines appear in the order of the graph, each once, and once more in the next call."""
     first = Print("first", attrs=("shape", "sum"))(pt.exp(x))
     last = Print("last")(first * 2 + Print("number")(c))
@@ -162,7 +164,7 @@ def test_print(mode, capfd):
     assert len(capfd.readouterr().out.splitlines()) == 4
 
 
-def test_print_attributes(capsys):
+def test_print_attributes(capsys: pytest.CaptureFixture[str]):
     shown = []
     noted = Print("noted", global_fn=lambda op, value: shown.append((op.message, value.tolist())))
     assert Print.__props__ == ("message", "attrs", "global_fn") and Print("a") == Print("a")
@@ -177,7 +179,7 @@ def test_print_attributes(capsys):
     assert Print()(3).eval() == 3
 
 
-def test_breakpoint(monkeypatch):
+def test_breakpoint(monkeypatch: pytest.MonkeyPatch):
     stops = []
     monkeypatch.setattr(PdbBreakpoint, "stop", lambda op, values: stops.append(list(values)))
     stop = PdbBreakpoint("here")
@@ -195,3 +197,17 @@ def test_breakpoint(monkeypatch):
         stop(x, x)
     with pytest.raises(ValueError, match="needs a value"):
         stop(c)
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+def test_changed_values_are_used(monkeypatch: pytest.MonkeyPatch, capsys: Any, mode: str):
+    def assign():  # in the debugger, whose current frame is the caller's
+        frame = inspect.currentframe()
+        assert frame and frame.f_back
+        monitored = frame.f_back.f_locals["monitored"]
+        monitored[0] = monitored[0] * 10
+
+    monkeypatch.setattr("pdb.set_trace", assign)
+    f = phintys.function([c, x], PdbBreakpoint("here")(c > 1, x), mode=mode)
+    np.testing.assert_array_equal(f(2, V), 10 * V)
+    assert "Breakpoint 'here': the values are in the list 'monitored'" in capsys.readouterr().out

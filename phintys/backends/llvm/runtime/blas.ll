@@ -13,6 +13,10 @@ declare $T @blas_${p}dot(ptr, ptr, ptr, ptr, ptr)
 declare ptr @phintys_made(ptr, ptr)
 @${p}product_cell = external global ptr
 @${p}product_make = external global i8
+@${p}short_cell = external global ptr
+@${p}short_make = external global i8
+@${p}narrow_cell = external global ptr
+@${p}narrow_make = external global i8
 @${p}dots_cell = external global ptr
 @${p}dots_make = external global i8
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -84,6 +88,18 @@ define internal i1 @fit(i64 %a, i64 %b, i64 %c, i64 %d) {
   %all = or i64 %ab, %cd
   %ok = icmp ult i64 %all, 2147483648
   ret i1 %ok
+}
+
+; The function for products with few columns; null with an exception.
+define internal ptr @product(i64 %n) {
+  %narrow = icmp slt i64 %n, $lanes
+  %short = icmp slt i64 %n, $lanes2
+  %cell.wide = select i1 %short, ptr @${p}short_cell, ptr @${p}product_cell
+  %make.wide = select i1 %short, ptr @${p}short_make, ptr @${p}product_make
+  %cell = select i1 %narrow, ptr @${p}narrow_cell, ptr %cell.wide
+  %make = select i1 %narrow, ptr @${p}narrow_make, ptr %make.wide
+  %made = call ptr @phintys_made(ptr %cell, ptr %make)
+  ret ptr %made
 }
 
 define internal ptr @place(ptr %p, i64 %i, i64 %s) {
@@ -225,7 +241,7 @@ entry:
   %narrow = and i1 %both, %light
   br i1 %narrow, label %make, label %turns
 make:
-  %made = call ptr @phintys_made(ptr @${p}product_cell, ptr @${p}product_make)
+  %made = call ptr @product(i64 %n)
   %unmade = icmp eq ptr %made, null
   br i1 %unmade, label %failed, label %turns
 turns:
@@ -294,7 +310,7 @@ whole:
   %few = icmp sle i64 %n, $largest
   br i1 %few, label %narrow, label %begin
 narrow:
-  %product = call ptr @phintys_made(ptr @${p}product_cell, ptr @${p}product_make)
+  %product = call ptr @product(i64 %n)
   %unmade = icmp eq ptr %product, null
   br i1 %unmade, label %failed, label %multiply
 failed:

@@ -14,6 +14,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import PLAIN, Target
@@ -81,12 +83,13 @@ def blas(dtype: str, target: Target) -> Library:
 
     def text() -> str:
         numbers = {"largest": costs.PRODUCT_COLUMNS, "long": costs.POLL_PRODUCT}
-        numbers["turn"] = costs.BATCH_TURN
+        numbers |= {"turn": costs.BATCH_TURN, "lanes": target.lanes(np.dtype(dtype).itemsize)}
+        numbers["lanes2"] = 2 * numbers["lanes"]
         numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV, "block": costs.GEMM_BLOCK}
         return _filled("blas.ll", T=kind, p=prefix, **numbers)
 
     functions = {f"blas_{prefix}{name}": address("blas", prefix + name) for name in _BLAS}
-    for name in ("product", "dots"):
+    for name in ("product", "short", "narrow", "dots"):
         functions |= cells.product(name, dtype, target).symbols(prefix + name)
     for name in ("phintys_made", "phintys_poll"):
         functions[name] = runtime(target).address(name)

@@ -20,13 +20,14 @@ from phintys.backends.llvm.runtime.strided import tile
 
 
 def library_text(name: str, dtype: str, target: Target) -> str:
-    """The text of the library with ``product`` or ``dots``.
+    """The text of the library with ``product``, ``short``, ``narrow`` or ``dots``.
 
-    ``product`` computes ``c[m, n] = alpha * a @ b + beta * c`` for each item of a batch, ``dots``
-    the same for one item where b and c are vectors.  Strides are in elements; those from item to
-    item are the last ones of an operand.  Those of ``a`` and ``b`` of a product are arbitrary.
-    Rows of ``c``, and all rows and vectors of ``dots``, are contiguous.  The order of operations
-    for an element depends only on the numbers of terms and columns.
+    ``product`` computes ``c[m, n] = alpha * a @ b + beta * c`` for each item of a batch, as do
+    ``short`` for columns of less than two vectors and ``narrow`` for less than one, whose code is
+    small.  ``dots`` computes the same for one item where b and c are vectors.  Strides are in
+    elements; those from item to item are the last ones of an operand.  Those of ``a`` and ``b`` of
+    a product are arbitrary.  Rows of ``c``, and all rows and vectors of ``dots``, are contiguous.
+    The order of operations for an element depends only on the numbers of terms and columns.
     """
     writer = _WRITERS[name](dtype, target)
     function = writer.text()
@@ -118,18 +119,23 @@ class _Writer(ABC):
 class _Product(_Writer):
     """Emits ``product``."""
 
+    name = "product"
+
+    def vectors(self) -> tuple[int, ...]:
+        """The numbers of vectors of columns for which there is a loop, descending."""
+        return (4, 2, 1) if _has_many_registers(self.w.target) else (2, 1)
+
     def text(self) -> str:
         w, cell, width = self.w, self.one.text, self.vector.width
         self.scratch = w.stack(f"[{costs.PRODUCT_TERMS * costs.PRODUCT_COLUMNS} x {cell}]", 64)
-        vectors = (4, 2, 1) if _has_many_registers(w.target) else (2, 1)
-        self.ends = {count: w(f"and i64 %n, {-count * width}") for count in vectors}
+        self.ends = {count: w(f"and i64 %n, {-count * width}") for count in self.vectors()}
         self.eights, self.last = w("and i64 %m, -8"), w("sub i64 %m, 1")
-        self.rest = self.lanes_below(w(f"sub i64 %n, {self.ends[1]}"))
+        self.rest = self.lanes_below(w(f"sub i64 %n, {self.ends.get(1, '0')}"))
         counted_loop(w, ("0", "%count", 1), [], [], self._item)
         w.line("ret void")
         matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u, i64 %{x}t" for x in "ab")
         sizes = f"i64 %count, i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs, i64 %ct"
-        return w.text(f"void @product({sizes}, {matrices}, {cell} %beta)")
+        return w.text(f"void @{self.name}({sizes}, {matrices}, {cell} %beta)")
 
     def _item(self, item: str, _: list[str]) -> list[str]:
         """Emit the product of an item of the batch."""
@@ -161,17 +167,23 @@ class _Product(_Writer):
 
     def _rows(self, b: str) -> tuple[str, str]:
         """Emit address and stride of the rows of the second factor, packed if not contiguous."""
-        w, size = self.w, self.one.bytes
+        w = self.w
         copy, multiply, before = w.name("copy"), w.name("multiply"), w.block
         w.branch(w("icmp eq i64 %bu, 1"), multiply, copy)
         w.label(copy)
+        self._pack(b)
+        after = w.block
+        w.line(f"br label %{multiply}")
+        w.label(multiply)
+        base = w(f"phi ptr [{b}, %{before}], [{self.scratch}, %{after}]")
+        return base, w(f"phi i64 [%bs, %{before}], [%n, %{after}]")
+
+    def _pack(self, b: str) -> None:
+        """Emit the copy of rows of the second factor into the scratch memory."""
+        w, size = self.w, self.one.bytes
         distances = [w(f"mul i64 {stride}, {size}") for stride in ("%n", "%bs", "%bu")]
         numbers = ", ".join(f"i64 {x}" for x in (self.count, "%n", *distances))
         w.line(f"call void @tile{size}(ptr {self.scratch}, ptr {b}, {numbers})")
-        w.line(f"br label %{multiply}")
-        w.label(multiply)
-        base = w(f"phi ptr [{b}, %{before}], [{self.scratch}, %{copy}]")
-        return base, w(f"phi i64 [%bs, %{before}], [%n, %{copy}]")
 
     def _columns(self, start: str, stop: str, vectors: int, mask: str = "") -> None:
         """Emit the loop over some columns, a number of vectors at once."""
@@ -224,6 +236,48 @@ class _Product(_Writer):
         sums = counted_loop(w, ("0", self.count, 1), [t] * len(zeros), zeros, term)
         places = [self.at(target, start) for target in targets for start in starts]
         self.put(places, sums, mask)
+
+
+class _Short(_Product):
+    """Emits ``short``."""
+
+    name = "short"
+
+    def vectors(self) -> tuple[int, ...]:
+        return (1,)
+
+
+class _Narrow(_Product):
+    """Emits ``narrow``."""
+
+    name = "narrow"
+
+    def vectors(self) -> tuple[int, ...]:
+        return ()
+
+    def helpers(self) -> str:
+        return ""
+
+    def _columns(self, start: str, stop: str, vectors: int, mask: str = "") -> None:
+        self._panels("0", "%m", (costs.PRODUCT_ROWS, vectors), start, mask)
+
+    def _pack(self, b: str) -> None:
+        w = self.w
+
+        def row(term: str, _: list[str]) -> list[str]:
+            source = self.at(b, term, "%bs")
+            target = self.at(self.scratch, term, "%n")
+            counted_loop(w, ("0", "%n", 1), [], [], lambda j, _: self._move(source, target, j))
+            return []
+
+        counted_loop(w, ("0", self.count, 1), [], [], row)
+
+    def _move(self, source: str, target: str, column: str) -> list[str]:
+        """Emit the copy of an element of a row."""
+        w, cell = self.w, self.one.text
+        x = w(f"load {cell}, ptr {self.at(source, column, '%bu')}")
+        w.line(f"store {cell} {x}, ptr {self.at(target, column)}")
+        return []
 
 
 class _Dots(_Writer):
@@ -293,4 +347,9 @@ class _Dots(_Writer):
         return w(f"shufflevector {t.text} {a}, {t.text} {b}, <{t.width} x i32> <{mask}>")
 
 
-_WRITERS: dict[str, type[_Writer]] = {"product": _Product, "dots": _Dots}
+_WRITERS: dict[str, type[_Writer]] = {
+    "product": _Product,
+    "short": _Short,
+    "narrow": _Narrow,
+    "dots": _Dots,
+}

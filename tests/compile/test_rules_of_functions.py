@@ -1,0 +1,150 @@
+"""Rules that programs rely on: arguments, graphs that work in place, copies of values."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys import config, function, shared
+from phintys.compile.mode import Mode
+from phintys.errors import MissingInputError
+from phintys.graph.containers import AssocList, frozendict
+from phintys.graph.op import Op
+from phintys.graph.traversal import graph_inputs
+from phintys.graph.variable import Apply
+
+both = pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+x = pt.dvector("x")
+V = np.arange(3.0)
+
+
+class Zeroed(Op):
+    """Destroys its argument."""
+
+    destroy_map = {0: [0]}
+    itypes = otypes = (pt.dvector,)
+
+    def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
+        inputs[0][:] = 0
+        output_storage[0][0] = inputs[0]
+
+
+@both
+def test_graphs_that_work_in_place_must_be_accepted(mode: str):
+    y = Zeroed()(x + 1)
+    with pytest.raises(TypeError, match="accept_inplace"):
+        function([x], y, mode=mode)
+    given = V.copy()
+    assert function([x], y, mode=mode, accept_inplace=True)(given).tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(given, V)
+
+
+@both
+def test_forms_of_arguments(mode: str):
+    wrongs: list[Any] = [x, {x: 1}, None]
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match="must be a list or a tuple"):
+            function(wrong, [], mode=mode)
+    f = function((x,), (x + 1,), mode=mode, name="named")
+    assert (f.name, f.copy().name, f.copy(name="other").name) == ("named", "named", "other")
+    assert [len(f(V)), function([], None, mode=mode)(), function([], mode=mode)()] == [1, [], []]
+    profile = function([x], x, mode=mode, profile="message").profile
+    assert "message" in profile.summary()
+    assert function([x], x, mode=mode, profile=False).profile is None
+    f.free()
+    f.sync_shared()
+    assert f(V)[0].tolist() == [1, 2, 3]
+
+
+@both
+def test_givens_are_independent_of_each_other_and_keep_types(mode: str):
+    y, i = pt.dvector("y"), pt.ivector("i")
+    for pairs in ([(y, x * 2), (y.sum(), y.prod())], [(y.sum(), y.prod()), (y, x * 2)]):
+        total = next(v for v, _ in pairs if v.owner)
+        with pytest.raises(MissingInputError, match="not in the expressions of other givens"):
+            function([x], total * y, givens=pairs, mode=mode)
+    with pytest.raises(TypeError, match="i cannot be given for y"):
+        function([i], y + 1, givens={y: i}, mode=mode)
+    found = function([i], y + 1, givens={y: i}, mode=mode, rebuild_strict=False)([1, 2])
+    assert (found.dtype, found.tolist()) == (np.dtype("int32"), [2, 3])
+
+
+@both
+def test_any_object_is_an_argument(mode: str):
+    g = phintys.generic("g")
+    value = {"a": object()}
+    found = function([g], g, mode=mode)(value)
+    assert list(found) == ["a"]
+    state = shared(value)
+    assert state.type == g.type
+    function([g], [], updates={state: g}, mode=mode)([1])
+    assert state.get_value() == [1]
+
+
+def test_floatX_concerns_defaults_and_numbers_only():
+    arrays = {t: np.ones(2, t) for t in ("float16", "float32", "float64", "int64")}
+    for name in ("float16", "float32", "float64"):
+        with config.change_flags(floatX=name):
+            assert pt.vector("v").dtype == name
+            assert {t: pt.as_tensor(a).dtype for t, a in arrays.items()} == {t: t for t in arrays}
+            assert {t: shared(a).dtype for t, a in arrays.items()} == {t: t for t in arrays}
+            assert function([s := pt.scalar("s")], s)(0.1).dtype == name
+    with config.change_flags(cast_policy="numpy2"):
+        assert [pt.as_tensor(k).dtype for k in (1, 1.5)] == ["int64", "float64"]
+
+
+def test_copies_of_variables_and_constants():
+    c = pt.constant(V.copy(), "c")
+    for again in (copy.copy(c), copy.deepcopy(c), pickle.loads(pickle.dumps(c))):
+        assert again.equals(c)
+        assert again.name == "c"
+    assert not np.shares_memory(copy.deepcopy(c).data, c.data)
+    graph = pt.exp(x) + c
+    for again in (copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))):
+        assert again is not graph
+        assert again.owner.op == graph.owner.op
+        (root,) = [v for v in graph_inputs([again]) if v.name == "x"]
+        np.testing.assert_allclose(again.eval({root: V}), np.exp(V) + V)
+
+
+def test_shared_memory_of_shared_variables_survives_pickling():
+    memory = np.zeros(2)
+    a, b = shared(memory, borrow=True), shared(memory, borrow=True)
+    f = pickle.loads(pickle.dumps(function([], a + b)))
+    first, second = (s.get_value(borrow=True) for s in f.get_shared())
+    first[:] = 1
+    assert second.tolist() == [1, 1]
+    assert f().tolist() == [2, 2]
+
+
+def test_names_of_linkers_that_are_not_here():
+    for name in ("pytorch", "mlx", "nothing"):
+        with pytest.raises(ValueError, match=f"no linker '{name}'"):
+            Mode(name)
+        with pytest.raises(ValueError, match="no mode"):
+            phintys.get_mode(name.upper())
+
+
+def test_containers_of_any_keys():
+    d = frozendict(a=1, b=[2])
+    assert (d, d["a"], d.copy(c=3)) == ({"a": 1, "b": [2]}, 1, {"a": 1, "b": [2], "c": 3})
+    assert len({frozendict(a=1), frozendict({"a": 1}), frozendict(a=2)}) == 2
+    with pytest.raises(TypeError):
+        hash(d)
+    assert pickle.loads(pickle.dumps(d)) == d
+    found = AssocList()
+    found[[1]], found["k"], found[{"a": 2}] = "list", "text", "dict"
+    found[[1]] = "again"
+    assert [found[k] for k in ([1], "k", {"a": 2})] == ["again", "text", "dict"]
+    assert found.get([3]) is None
+    assert (len(found), [1] in found, [2] in found) == (3, True, False)
+    del found[[1]]
+    assert [1] not in found
+    with pytest.raises(KeyError):
+        found[[1]]
