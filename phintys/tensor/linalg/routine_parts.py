@@ -76,9 +76,16 @@ def fill_nan(count: int, a: Array) -> int:
 
 def copy(count: int, source: Array, target: Array) -> int:
     """Copy the first ``count`` elements."""
-    for k in range(count * PARTS):
+    n = count * PARTS
+    _copy_packs(n // LANES, source, target)
+    for k in range(n - n % LANES, n):
         target[k] = source[k]
     return 0
+
+
+def _copy_packs(n: int, source: Packs, target: Packs) -> None:
+    for k in range(n):
+        target[k] = source[k]
 
 
 def transpose(rows: int, columns: int, source: Array, target: Array) -> int:

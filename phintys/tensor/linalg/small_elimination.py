@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from phintys.routines import Array, Pack, Packs, Positions, Real
 from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
-from phintys.tensor.linalg.routine_parts import add_zeros, load_adjacent, store_adjacent
+from phintys.tensor.linalg.routine_parts import add_zeros, copy, load_adjacent, store_adjacent
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
@@ -412,17 +412,7 @@ def invert_small(n: int, stride: int, a: Array, pivots: Positions, found: Array)
             work[(first + lane) * LANES + lane] = 1.0
         _substitute_in_lanes(n, stride, a, pivots, work)
         for i in range(n):
-            row = work[i * LANES :]
-            y = found[i * n + first :]
-            if count == LANES:
-                _copy_pack(row, y)
-            else:
-                for lane in range(count):
-                    y[lane] = row[lane]
-
-
-def _copy_pack(source: Packs, target: Packs) -> None:
-    target[0] = source[0]
+            copy(count, work[i * LANES :], found[i * n + first :])
 
 
 def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Packs) -> None:

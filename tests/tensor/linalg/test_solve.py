@@ -274,13 +274,9 @@ def test_multiples_of_a_row_leave_no_remainder(mode):
         assert not det.any() and np.isnan(solution).all()
 
 
-@pytest.mark.parametrize("dominant", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_single_matrix_has_the_bits_that_it_has_in_a_batch(dtype, dominant):
-    """One is computed in packs of rows, many in a lane each; right sides likewise.
-
-    In groups of matrices with dominant diagonals no rows are exchanged, but for the last ones.
-    """
+def test_a_single_matrix_has_the_bits_that_it_has_in_a_batch(dtype):
+    """One is computed in packs of rows, many in a lane each; right sides likewise."""
     xs = [pt.tensor(dtype=dtype, shape=(None,) * ndim) for ndim in (2, 3)]
     one, many = (
         phintys.function(
@@ -290,7 +286,6 @@ def test_a_single_matrix_has_the_bits_that_it_has_in_a_batch(dtype, dominant):
     )
     for n in (1, 3, 5, 8, 9, 17, 24):
         a = np.random.default_rng(n).normal(size=(19, n, n)).astype(dtype)
-        a[:10] += 10 * n * np.eye(n, dtype=dtype) * dominant
         a[3, 0, 0] = np.nan if n > 1 else 1
         found = many(a)
         for k, item in enumerate(a):
