@@ -193,8 +193,8 @@ def _gamma_rows() -> list[Row]:
     return [
         Row("gammaln", "(gammaln(2 + t)/t - 1 + euler)/t", _apart(_gammaln),
             _gammaln_share, mp.mpf("-0.8751"), mp.mpf("0.4064")),
-        Row("gamma", "gamma(2 + t)", lambda t: mp.mpf(mp.gamma(2 + t)), lambda t: 1 / mp.gamma(2 + t),
-            mp.mpf("-0.8751"), mp.mpf("0.4064")),
+        Row("gamma", "gamma(2 + t)", lambda t: mp.mpf(mp.gamma(2 + t)),
+            lambda t: 1 / mp.gamma(2 + t), mp.mpf("-0.8751"), mp.mpf("0.4064")),
         Row("gammaln_far", "x (gammaln(x) - (x - 1/2)(log(x) - 1) - log(2 pi)/2 + 1/2), z = 1/x**2",
             _gammaln_far, lambda z: mp.sqrt(z) / mp.loggamma(FAR), mp.mpf(0), far_z),
         Row("psi", "(psi(root + d)/d - slope)/d", _apart(_psi),

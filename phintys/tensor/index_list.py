@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from phintys.dims import Dim, DimLike, as_dim, dim_max, dim_min, from_end, slice_range
+from phintys.errors import NotScalarConstantError
 from phintys.graph.op import Op
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
@@ -24,7 +25,7 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import functions
 from phintys.tensor.inferred import as_variable
 from phintys.tensor.static import as_length
-from phintys.tensor.type_other import NoneTypeT
+from phintys.tensor.type_other import NoneTypeT, SliceConstant
 from phintys.tensor.variable import TensorVariable
 
 FULL = slice(None, None, None)
@@ -296,3 +297,29 @@ def get_canonical_form_slice(
     ahead = functions.gt(symbols.tensor(step), 0)
     pairs = zip(parts(canonical(True)), parts(canonical(False)))
     return slice(*(functions.switch(ahead, a, b) for a, b in pairs)), functions.switch(ahead, 1, -1)
+
+
+def as_index_literal(index: Any) -> Any:
+    """An index of numbers, slices and None in place of one with constants.
+
+    NotScalarConstantError if it is not constant, TypeError if it is no index.
+
+    >>> import phintys.tensor as pt
+    >>> as_index_literal(slice(1, pt.constant(3)))
+    slice(1, 3, None)
+    """
+    if index is None or isinstance(index, int | np.integer):
+        return index
+    if isinstance(index, slice):
+        return slice(*map(_as_part, (index.start, index.stop, index.step)))
+    if not isinstance(index, Variable):
+        raise TypeError(f"{index!r} is not an index along an axis.")
+    return as_index_literal(index.data) if isinstance(index, SliceConstant) else _as_part(index)
+
+
+def _as_part(index: Any) -> Any:
+    if not isinstance(index, Variable):
+        return index
+    if not isinstance(index, Constant) or np.ndim(index.data) > 0:
+        raise NotScalarConstantError(f"{index} is not one constant index.")
+    return index.data if index.data is None else index.data.item()

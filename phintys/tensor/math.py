@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -175,6 +176,24 @@ def largest(*args: TensorLike) -> TensorVariable:
 def smallest(*args: TensorLike) -> TensorVariable:
     """The elementwise minimum of any number of tensors."""
     return reduce(functions.minimum, map(as_tensor_variable, args))
+
+
+def variadic_add(*args: TensorLike) -> typing.Any:
+    """The sum of any number of tensors: 0 of none, the tensor itself of one."""
+    return _folded(functions.add, 0, args)
+
+
+def variadic_mul(*args: TensorLike) -> typing.Any:
+    """The product of any number of tensors: 1 of none, the tensor itself of one."""
+    return _folded(functions.mul, 1, args)
+
+
+def _folded(
+    function: Callable[..., typing.Any], neutral: int, args: Sequence[TensorLike]
+) -> typing.Any:
+    if len(args) == 1:
+        return args[0]
+    return function(*args) if args else as_tensor_variable(neutral)
 
 
 def where(

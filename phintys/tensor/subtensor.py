@@ -12,6 +12,7 @@ from phintys.tensor.index import (
     take,
 )
 from phintys.tensor.index_list import (
+    as_index_literal,
     flatten_index_variables,
     get_canonical_form_slice,
     get_idx_list,
@@ -32,6 +33,7 @@ __all__ = [
     "AdvancedSubtensor",
     "IncSubtensor",
     "Subtensor",
+    "as_index_literal",
     "basic_shape",
     "flatten_index_variables",
     "flip",

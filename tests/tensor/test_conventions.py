@@ -13,12 +13,15 @@ import scipy.special
 import phintys
 import phintys.scalar as ps
 import phintys.tensor as pt
+from phintys.errors import NotScalarConstantError
 from phintys.graph.destroy import DestroyHandler
 from phintys.graph.fgraph import FunctionGraph
 from phintys.scalar.op import TABLE
 from phintys.tensor import math as functions
 from phintys.tensor import nnet
 from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.subtensor import as_index_literal
+from phintys.tensor.type_other import NoneConst, SliceConstant, slicetype
 
 # ------------------------------------------------------------------- types and variables
 
@@ -113,6 +116,31 @@ def test_names_of_the_module_of_mathematics_are_those_of_functions() -> None:
 def test_the_fast_sigmoid_is_accurate() -> None:
     at = np.linspace(-800.0, 800.0, 9)
     np.testing.assert_allclose(nnet.ultra_fast_sigmoid(at).eval(), scipy.special.expit(at))
+
+
+def test_sums_and_products_of_any_number() -> None:
+    x = pt.dvector("x")
+    assert functions.variadic_add(x) is x and functions.variadic_mul(x) is x
+    assert functions.variadic_add().eval() == 0 and functions.variadic_mul().eval() == 1
+    assert functions.variadic_add(x, 1, x).owner.op == pt.add
+    assert functions.variadic_mul(x, 2, x).owner.op == pt.mul
+
+
+def test_indices_of_constants_become_numbers() -> None:
+    three = pt.constant(3)
+    given: Any
+    for given, expected in [
+        (1, 1), (None, None), (three, 3), (ps.as_scalar(3), 3),
+        (slice(1, three), slice(1, 3)), (slice(None, None, three), slice(None, None, 3)),
+        (NoneConst, None), (SliceConstant(slicetype, slice(1, 2)), slice(1, 2)),
+    ]:  # fmt: skip
+        assert as_index_literal(given) == expected
+    for given in (pt.lscalar(), slice(pt.lscalar()), pt.constant([1, 2])):
+        with pytest.raises(NotScalarConstantError):
+            as_index_literal(given)
+    for given in ("a", 1.5):
+        with pytest.raises(TypeError):
+            as_index_literal(given)
 
 
 # -------------------------------------------------------------------------------- in place

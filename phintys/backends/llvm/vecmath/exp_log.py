@@ -222,6 +222,15 @@ def join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str
     return b.fma(k, high, b.sub(f, b.sub(half_square, b.add(rest, small))))
 
 
+def log_in_parts(b: Body, x: str) -> tuple[str, str]:
+    """The logarithm of a positive number and what it lacks."""
+    k, f = split_exponent(b, x, subnormals=True)
+    high, low = PARTS["ln2", b.format.dtype]
+    half_square, rest = log_series(b, f)
+    main, error = b.ordered_sum(b.mul(k, high), f)
+    return b.ordered_sum(main, b.add(error, b.fma(k, low, b.sub(rest, half_square))))
+
+
 def log(b: Body, x: str) -> str:
     k, f = split_exponent(b, x, subnormals=True)
     return _log_domain(b, x, 0.0, join_exponent(b, k, f))

@@ -71,12 +71,24 @@ def _slope_of_gammaln(b: Body, t: str, low: str, at_1: str, kind: str) -> tuple[
     return b.ordered_sum(first, second)
 
 
-def _stepped(b: Body, u: str) -> tuple[str, str]:
-    """(t, p): gamma(u) is gamma(2 + t) p above `TURN`, and gamma(2 + t) / p below."""
-    above, moved = b.compare("ogt", u, TURN + 1), b.sub(u, 1.0)
+def _stepped(b: Body, u: str, lost: str | None = None, steps: int = 1) -> tuple[str, str]:
+    """(t, p): gamma(u) is gamma(2 + t) p above `TURN`, and gamma(2 + t) / p below.
+
+    ``lost`` is what u, at most 2.40625 + ``steps``, lacks.
+    """
+
+    def less(count: float) -> str:
+        moved = b.sub(u, count)
+        return b.add(moved, lost) if lost else moved
+
+    t, product = less(2.0), b.const(1.0)
+    for step in range(1, steps + 1):
+        above = b.compare("ogt", u, TURN + step)
+        factor = less(float(step))
+        product = b.select(above, factor if step == 1 else b.mul(product, factor), product)
+        t = b.select(above, less(step + 2.0), t)
     low, least = b.compare("ole", u, TURN), b.compare("olt", u, 0.125)
-    t = b.select(low, moved, b.select(above, b.sub(u, 3.0), b.sub(u, 2.0)))
-    product = b.select(low, u, b.select(above, moved, 1.0))
+    t, product = b.select(low, less(1.0), t), b.select(low, u, product)
     return b.select(least, u, t), b.select(least, b.fma(u, u, u), product)
 
 
@@ -256,35 +268,54 @@ def betaln(b: Body, x: str, y: str, kind: str) -> str:
 
     With h = p/q and the rest D of Stirling's series (DLMF 5.11.3) it is, for q >= 3,
     ``gammaln(p) + D(q) - D(p + q) - (p + q - 1/2) log1p(h) - p (log(q) - 1)``.  For p >= 3,
-    Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel; a q < 3 is
-    raised by 3 steps of the recurrence.  If one number is 1, it is minus the other's logarithm.
+    Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel.  For q < 3,
+    the logarithms of the three gamma functions share one logarithm, too.  If one number is 1, it
+    is minus the other's logarithm.
     """
     swapped = b.compare("ogt", x, y)
     p, q = b.select(swapped, y, x), b.select(swapped, x, y)
     both, near = b.compare("oge", p, FAR), b.compare("olt", q, FAR)
-    raised = b.select(near, b.add(q, FAR), q)
-    ratio, total = b.div(p, raised), b.add(p, raised)
+    ratio, (total, excess) = b.div(p, q), b.ordered_sum(q, p)
+    bend, inverse = _beta_near(b, p, q, (total, excess), near, kind)
     one = b.compare("oeq", b.mul(b.sub(p, 1.0), b.sub(q, 1.0)), 0.0)
-    first = exp_log.log(b, b.select(one, b.mul(p, q), b.select(both, ratio, raised)))
-    other = exp_log.log(b, b.select(both, p, b.select(near, _steps_between(b, p, q), 1.0)))
-    small = b.sub(_stirling_rest(b, raised, kind), _stirling_rest(b, total, kind))
-    start = b.add(_stirling_rest(b, b.select(both, p, raised), kind), HALF_LOG_2PI)
-    large = b.fma(p, first, b.fma(other, -0.5, b.add(start, small)))
-    lower = b.fma(b.neg(p), b.sub(first, 1.0), b.add(b.add(other, gammaln(b, p, kind)), small))
-    found = b.select(both, large, lower)
-    found = b.fma(b.sub(0.5, total), exp_log.log1p(b, ratio), found)
+    argument = b.select(one, b.mul(p, q), b.select(both, ratio, q))
+    first, lost = exp_log.log_in_parts(b, argument)
+    other, rest = exp_log.log_in_parts(b, b.select(both, p, inverse))
+    middle, factor = exp_log.log1p(b, ratio), b.sub(0.5, total)
+    bend = b.sub(bend, rest)
+    start = b.fma(other, -0.5, b.add(_stirling_rest(b, p, kind), HALF_LOG_2PI))
+    of_ratio = b.fma(b.neg(ratio), q, p)  # q times its error, which cancels if both are large
+    small = b.select(both, b.fma(p, lost, start), b.sub(b.fma(b.neg(p), lost, bend), of_ratio))
+    differences = b.sub(_stirling_rest(b, q, kind), _stirling_rest(b, total, kind))
+    small = b.add(small, b.fma(b.neg(excess), middle, differences))
+    large = b.fma(factor, middle, b.fma(p, first, small))
+    lower = b.sub(b.fma(p, b.sub(1.0, first), b.fma(factor, middle, small)), other)
+    found = b.select(both, large, b.select(near, b.sub(bend, other), lower))
     found = b.select(one, b.sub(0.0, first), found)
     far = b.select(b.compare("olt", p, INF), -INF, NAN)
     return b.select(b.compare("oeq", q, INF), far, found)
 
 
-def _steps_between(b: Body, p: str, q: str) -> str:
-    """(p + q)(p + q + 1)(p + q + 2) / (q (q + 1)(q + 2))."""
-    sums, above, below = b.add(p, q), b.add(p, q), q
-    for step in range(1, int(FAR)):
-        above = b.mul(above, b.add(sums, float(step)))
-        below = b.mul(below, b.add(q, float(step)))
-    return b.div(above, below)
+def _beta_near(
+    b: Body, p: str, q: str, total: tuple[str, str], near: str, kind: str
+) -> tuple[str, str]:
+    """(y, v): y - log(v) is the logarithm of gamma(p), over gamma(p + q)/gamma(q) if ``near``.
+
+    ``total`` is p + q in two parts; p is below 3.
+    """
+    bends, above, below = [], [], []
+    for u, lost, steps in ((p, None, 1), (q, None, 1), (*total, 4)):
+        t, product = _stepped(b, u, lost, steps)
+        slope, rest = PARTS["slope_at_2"]
+        bends.append(b.mul(t, b.fma(t, b.polynomial(t, COEFFICIENTS["gammaln", kind]), rest)))
+        bends[-1] = b.fma(t, slope, bends[-1])
+        low = b.compare("ole", u, TURN)
+        above.append(b.select(low, 1.0, product))
+        below.append(b.select(low, product, 1.0))
+    y = b.add(bends[0], b.select(near, b.sub(bends[1], bends[2]), 0.0))
+    inverse = b.div(b.mul(below[0], above[2]), b.mul(b.mul(above[0], above[1]), below[2]))
+    inverse = b.mul(inverse, below[1])
+    return y, b.select(near, inverse, b.div(below[0], above[0]))
 
 
 def _stirling_rest(b: Body, x: str, kind: str) -> str:

@@ -18,7 +18,7 @@ from phintys.backends.llvm.vecmath.exp_log import (
     NAN,
     exp_series,
     join_exponent,
-    log_series,
+    log_in_parts,
     part_reduced_by_ln2,
     scale,
     split_exponent,
@@ -154,14 +154,10 @@ def _tail(b: Body, p: str, name: str, kind: str) -> str:
 
 def _root_of_log(b: Body, p: str) -> tuple[str, str]:
     """sqrt(-log(p)) in two parts."""
-    k, f = split_exponent(b, p, subnormals=True)
-    high, low = coefficients.PARTS["ln2", "float64"]
-    half_square, rest = log_series(b, f)
-    main, error = b.ordered_sum(b.mul(k, -high), b.neg(f))
-    small = b.sub(error, b.fma(k, low, b.sub(rest, half_square)))
-    total, lost = b.ordered_sum(main, small)
+    negative, lost = log_in_parts(b, p)
+    total = b.neg(negative)
     r = b.intrinsic("sqrt", total)
-    return r, b.div(b.add(b.fma(b.neg(r), r, total), lost), b.add(r, r))
+    return r, b.div(b.sub(b.fma(b.neg(r), r, total), lost), b.add(r, r))
 
 
 def _bounded(b: Body, p: str, x: str, size: str) -> str:
