@@ -16,13 +16,24 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from hashlib import blake2b
 from typing import Any, Union
 
 from phintys.memo import Memo
 
 DimLike = Union["Dim", int]
+
+#: ops of expressions without operands
+_LEAVES = frozenset(("const", "symbol"))
+_NO_NAMES: frozenset[Any] = frozenset()
+#: the sum or difference of two integers of smaller magnitude fits in 64 bits
+_MODERATE = 2**62
+#: the largest `Dim.size` that is counted; it doubles with each step of some programs
+_HUGE = 2**30
+#: characters of the longest text by which expressions are sorted
+_LONG_KEY = 500
 
 _INTERNED: Memo[tuple[Any, ...], Dim] = Memo(2048, "lengths", weak=True)
 
@@ -34,11 +45,25 @@ class Dim:
     ``add`` / ``mul`` (args: dims, normalised), ``floordiv``, ``mod``, ``max``, ``min`` (two dims).
     """
 
-    __slots__ = ("__weakref__", "args", "op", "order_key", "size", "value")
+    __slots__ = (
+        "__weakref__",
+        "args",
+        "is_moderate",
+        "is_nonnegative",
+        "names",
+        "op",
+        "order_key",
+        "size",
+        "value",
+    )
     op: str
     args: tuple[Any, ...]
     size: int  #: number of constants and symbols in the expression, repetitions counted
     value: int | None  #: the integer, if this is a constant
+    order_key: Any  #: see `_sort_key`; None before it is asked for
+    is_nonnegative: bool  #: whether it is provably at least 0: a length, or made of such dims
+    is_moderate: bool  #: whether it is made of lengths and small constants, and cannot overflow
+    names: frozenset[Dim]  #: the symbols among the operands and in them
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
         key = (op, args)
@@ -47,10 +72,28 @@ class Dim:
             found = object.__new__(cls)
             found.op, found.args = op, args
             found.value = args[0] if op == "const" else None
-            found.size = 1 if op in ("const", "symbol") else sum([a.size for a in args])
             found.order_key = None
+            found._set_facts()
             found = _INTERNED.keep(key, found)
         return found
+
+    def _set_facts(self) -> None:
+        """Set what follows from the facts about the operands."""
+        op, args = self.op, self.args
+        if op == "const":
+            self.size, self.names = 1, _NO_NAMES
+            self.is_nonnegative, self.is_moderate = args[0] >= 0, abs(args[0]) < _MODERATE
+        elif op == "symbol":
+            self.size, self.names = 1, _NO_NAMES
+            self.is_nonnegative = isinstance(args[0], tuple) and args[0][0] == "len"
+            self.is_moderate = self.is_nonnegative
+        else:
+            self.size = min(sum([a.size for a in args]), _HUGE)
+            self.names = _NO_NAMES.union(*[a.symbols() for a in args])
+            every = any if op == "max" else all
+            self.is_nonnegative = every([a.is_nonnegative for a in args])
+            multiple = op != "mul" or (len(args) == 2 and args[0].value is not None)
+            self.is_moderate = multiple and all([a.is_moderate for a in args])
 
     # ----- constructors
     @staticmethod
@@ -110,6 +153,8 @@ class Dim:
         if self.value is not None and other.value:
             return Dim.const(self.value // other.value)
         quotient = _divide_exactly(self, other)
+        if quotient is None:
+            quotient = _divided_once(self, other)
         return Dim("floordiv", (self, other)) if quotient is None else quotient
 
     def __rfloordiv__(self, other: DimLike) -> Dim:
@@ -129,45 +174,62 @@ class Dim:
 
         Division by 0 gives 0.  KeyError names a symbol that has no value.
         """
-        if self in symbols:
-            return symbols[self]
-        if self.op == "const":
-            return self.args[0]
-        if self.op == "symbol":
-            raise KeyError(self.render())
-        values = [a.evaluate(symbols) for a in self.args]
-        return _EVALUATE[self.op](values)
+        known: dict[Dim, int] = {}
+        for part in self.parts(symbols.__contains__):
+            if part in symbols:
+                known[part] = symbols[part]
+            elif part.op == "const":
+                known[part] = part.args[0]
+            elif part.op == "symbol":
+                raise KeyError(part.render())
+            else:
+                known[part] = _EVALUATE[part.op]([known[a] for a in part.args])
+        return known[self]
 
     def substitute(self, replace: Mapping[Dim, Dim]) -> Dim:
         """The expression with the keys of ``replace`` replaced by their values, in normal form."""
-        found = replace.get(self)
-        if found is not None:
-            return found
-        if self.op in ("const", "symbol"):
-            return self
-        args = tuple(a.substitute(replace) for a in self.args)
-        return self if args == self.args else _BUILD[self.op](args)
+        if self.op in _LEAVES:
+            return replace.get(self, self)
+        known: dict[Dim, Dim] = {}
+        for part in self.parts(replace.__contains__):
+            known[part] = replace.get(part, part)
+            if part.op not in _LEAVES and part not in replace:
+                args = tuple([known[a] for a in part.args])
+                if args != part.args:
+                    known[part] = _BUILD[part.op](args)
+        return known[self]
 
-    def symbols(self) -> set[Dim]:
+    def parts(self, is_known: Callable[[Dim], bool] | None = None) -> Iterator[Dim]:
+        """The expression and all expressions in it, each once, operands first.
+
+        Operands of those that are known are left out.  Expressions share parts: with a visit for
+        each use of a part, the time could double with each step of a program.
+        """
+        seen: set[Dim] = set()
+        stack = [self]
+        while stack:
+            part = stack[-1]
+            missing = ()
+            if not (part in seen or part.op in _LEAVES or (is_known and is_known(part))):
+                missing = [a for a in part.args if a not in seen]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if part not in seen:
+                seen.add(part)
+                yield part
+
+    def symbols(self) -> frozenset[Dim]:
         """The symbols that occur in the expression."""
-        if self.op == "symbol":
-            return {self}
-        if self.op == "const":
-            return set()
-        return set().union(*(a.symbols() for a in self.args))
+        return frozenset((self,)) if self.op == "symbol" else self.names
 
     def render(self, name: Callable[[Any], str] = str) -> str:
         """Text of the expression; ``name`` turns a symbol's key into text."""
-        if self.op == "const":
-            return str(self.args[0])
-        if self.op == "symbol":
-            return name(self.args[0])
-        parts = [a.render(name) for a in self.args]
-        if self.op == "mul":
-            return "*".join(f"({p})" if a.op == "add" else p for a, p in zip(self.args, parts))
-        if self.op == "add":
-            return " + ".join(parts)
-        return f"{self.op}({', '.join(parts)})"
+        known: dict[Dim, str] = {}
+        for part in self.parts():
+            known[part] = _text(part, [known.get(a, "") for a in part.args], name)
+        return known[self]
 
     def __repr__(self) -> str:
         return f"Dim({self.render()})"
@@ -214,7 +276,22 @@ def dim_max(a: DimLike, b: DimLike) -> Dim:
         return a
     if is_nonnegative(-difference):
         return b
-    return Dim("max", _ordered((a, b)))
+    first, other = _ordered((a, b))
+    inner = _clipped_inside(other) if first is ZERO else None
+    return Dim("max", (first, other)) if inner is None else dim_max(ZERO, inner)
+
+
+def _clipped_inside(d: Dim) -> Dim | None:
+    """``x - k``, if ``d`` is ``max(0, x) - k``, else None: both are clipped to the same length.
+
+    >>> n = Dim.symbol(("len", 0, 0))
+    >>> slice_range(1, None, 1, slice_range(2, None, 1, n)[1])[1].render(lambda key: "n")
+    'max(0, -3 + n)'
+    """
+    if d.op != "add" or len(d.args) != 2 or not d.args[0].value or d.args[1].op != "max":
+        return None
+    shift, (least, x) = d.args[0], d.args[1].args
+    return x + shift if shift.value < 0 and least is ZERO and _is_moderate(x) else None
 
 
 def dim_min(a: DimLike, b: DimLike) -> Dim:
@@ -240,11 +317,39 @@ def product(dims: Any) -> Dim:
     return _product(tuple(as_dim(d) for d in dims))
 
 
-def _sort_key(d: Dim) -> tuple[int, str]:
-    # the recursion is bounded: an expression is as deep as one shape computation, not as a graph
+def _text(d: Dim, texts: list[str], name: Callable[[Any], str]) -> str:
+    """Text of an expression with the texts of its operands."""
+    if d.op == "const":
+        return str(d.args[0])
+    if d.op == "symbol":
+        return name(d.args[0])
+    if d.op == "mul":
+        return "*".join(f"({t})" if a.op == "add" else t for a, t in zip(d.args, texts))
+    if d.op == "add":
+        return " + ".join(texts)
+    return f"{d.op}({', '.join(texts)})"
+
+
+def _sort_key(d: Dim) -> tuple[bool, str]:
+    """What expressions are sorted by: their text, with a hash in place of each long part."""
     if d.order_key is None:
-        d.order_key = (d.op != "const", d.render(repr))
-    return d.order_key
+        for part in d.parts(_has_key):
+            part.order_key = part.order_key or _key_of(part)
+    found: Any = d.order_key
+    return found
+
+
+def _key_of(d: Dim) -> tuple[bool, str]:
+    """The key of an expression whose operands have theirs."""
+    operands = () if d.op in _LEAVES else d.args
+    text = _text(d, [a.order_key[1] for a in operands], repr)
+    if len(text) > _LONG_KEY:
+        text = f"{d.op} {blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return d.op != "const", text
+
+
+def _has_key(d: Dim) -> bool:
+    return d.order_key is not None
 
 
 def _ordered(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -323,6 +428,24 @@ def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
     return _product(tuple(fa))
 
 
+def _divided_once(a: Dim, b: Dim) -> Dim | None:
+    """``a // b`` with one division, if ``a`` is ``x // k`` plus a constant, else None.
+
+    >>> n = Dim.symbol(("len", 0, 0))
+    >>> slice_range(None, None, 2, slice_range(None, None, 2, n)[1])[1].render(lambda key: "n")
+    'floordiv(3 + n, 4)'
+    """
+    shift, quotient = 0, a
+    if a.op == "add" and len(a.args) == 2 and a.args[0].value is not None:
+        shift, quotient = a.args[0].value, a.args[1]
+    if quotient.op != "floordiv":
+        return None
+    x, k = quotient.args[0], quotient.args[1].value or 0
+    if not (k > 0 and b.value and 0 < b.value * k < _MODERATE and _is_moderate(x)):
+        return None
+    return (x + shift * k) // (b.value * k)
+
+
 #: ops of expressions that are a single factor of a product
 _ATOMS = frozenset(("symbol", "floordiv", "mod", "max", "min"))
 _EVALUATE: dict[str, Callable[[list[int]], int]] = {
@@ -349,13 +472,7 @@ MINUS_ONE = Dim.const(-1)
 
 def is_nonnegative(d: Dim) -> bool:
     """Whether ``d >= 0`` is provable: for lengths, and for expressions of nonnegative dims."""
-    if d.op == "const":
-        return d.args[0] >= 0
-    if d.op == "symbol":
-        return isinstance(d.args[0], tuple) and d.args[0][0] == "len"
-    if d.op == "max":
-        return any(is_nonnegative(a) for a in d.args)
-    return all(is_nonnegative(a) for a in d.args)
+    return d.is_nonnegative
 
 
 def slice_range(
@@ -394,21 +511,11 @@ def slice_range(
     return reduce(dim_max if forward else dim_min, begins), _count(distances, step, forward)
 
 
-#: The sum or difference of two integers of smaller magnitude fits in 64 bits.
-_MODERATE = 2**62
-
-
 def _is_moderate(bound: DimLike | None) -> bool:
     """Whether a slice bound is made of lengths and small constants, so that it cannot overflow."""
     if bound is None:
         return True
-    bound = as_dim(bound)
-    if bound.value is not None:
-        return abs(bound.value) < _MODERATE
-    if bound.op == "symbol":
-        return is_nonnegative(bound)
-    multiple = len(bound.args) == 2 and bound.args[0].value is not None
-    return (bound.op != "mul" or multiple) and all(map(_is_moderate, bound.args))
+    return as_dim(bound).is_moderate
 
 
 def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:

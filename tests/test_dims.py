@@ -1,11 +1,19 @@
+# pyright: basic
 """Dims: slices of a length that is known or not."""
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phintys.dims import Dim, slice_range, total
+from phintys.dims import Dim, dim_max, dim_min, slice_range, total
+from phintys.lowering.assemble import assemble
+from phintys.lowering.builder import Builder
+from phintys.lowering.interpret import interpret
+from phintys.lowering.long_lengths import LONGEST
+from phintys.lowering.memory import plan_memory
+from phintys.lowering.spec import verify
 
 bounds = st.none() | st.integers(-12, 12)
 steps = st.integers(-4, 4).filter(bool)
@@ -22,17 +30,18 @@ def _check(first: Dim, count: Dim, values: dict[Dim, int], expected: range) -> N
 def test_slice_of_a_symbolic_length(start, stop, step, n):
     symbol = Dim.symbol(("len", 0, 0))
     expected = range(n)[start:stop:step]
-    _check(*slice_range(start, stop, step, symbol), {symbol: n}, expected)
-    _check(*slice_range(start, stop, step, n), {}, expected)
+    for length in (symbol, n):
+        first, count = slice_range(start, stop, step, length)
+        _check(first, count, {symbol: n}, expected)
 
 
 @given(st.integers(-12, 12), st.integers(-12, 12), steps, lengths, st.sampled_from(range(8)))
 def test_slice_with_symbolic_parts(start, stop, step, n, symbolic):
     names = [Dim.symbol(("item", k)) for k in range(3)]
     values = dict(zip(names, (start, stop, step)))
-    parts = [d if symbolic >> k & 1 else values[d] for k, d in enumerate(names)]
-    found = slice_range(*parts, n, forward=step > 0)
-    _check(*found, values, range(n)[start:stop:step])
+    a, b, c = [d if symbolic >> k & 1 else values[d] for k, d in enumerate(names)]
+    first, count = slice_range(a, b, c, n, forward=step > 0)
+    _check(first, count, values, range(n)[start:stop:step])
 
 
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
@@ -61,3 +70,56 @@ def test_the_sum_of_many_lengths():
     assert total(symbols) is sum(symbols[1:], symbols[0])
     assert total([symbols[0], 2, symbols[0]]) is 2 * symbols[0] + 2
     assert total([]) == 0
+
+
+@given(st.lists(st.tuples(bounds, bounds, steps), max_size=5), st.integers(0, 30))
+def test_slices_of_slices(slices, n):
+    symbol = length = Dim.symbol(("len", 0, 0))
+    expected = range(n)
+    for start, stop, step in slices:
+        length = slice_range(start, stop, step, length)[1]
+        expected = expected[start:stop:step]
+    assert length.evaluate({symbol: n}) == len(expected)
+
+
+def test_slices_of_slices_stay_short():
+    n = Dim.symbol(("len", 0, 0))
+    for start, stop, step in ((1, None, 1), (None, -2, 1), (2, -1, 1), (None, None, 2)):
+        length = n
+        for _ in range(20):
+            length = slice_range(start, stop, step, length)[1]
+        assert length.size <= 4, length
+
+
+def _cut_and_joined(steps):
+    """The length of x after ``steps`` times ``x = concatenate([x[:20], x[20:]])``, and before."""
+    n = length = Dim.symbol(("len", 0, 0))
+    for _ in range(steps):
+        parts = [slice_range(None, 20, 1, length)[1], slice_range(20, None, 1, length)[1]]
+        length = total(parts)
+    return length, n
+
+
+def test_shared_parts_are_visited_once(lines_run):
+    def work(steps):
+        length, n = _cut_and_joined(steps)
+        m = Dim.symbol(("len", 1, 0))
+        assert length.symbols() == {n}
+        assert length.evaluate({n: 33}) == 33
+        assert length.substitute({n: m}).substitute({m: n}) is length
+        assert sum(1 for _ in length.parts()) < 6 * steps
+
+    work(3)  # fills caches
+    assert lines_run(work, 200) < 16 * lines_run(work, 25)
+
+
+def test_long_lengths_get_symbols():
+    b = Builder()
+    length = b.length(b.input("float64", (None,)), 0)
+    for _ in range(30):
+        longer = dim_min(length, 20) + dim_max(length - 19, 1)
+        length = b.length(b.empty("float64", [longer]), 0)
+        assert length.size <= LONGEST
+    assert b.long_lengths.spelled_out(length).symbols() == {Dim.symbol(("len", 0, 0))}
+    program = verify(plan_memory(assemble(b, [b.map(lambda n, x: n.add(x, x), b.scalar(length))])))
+    assert interpret(program, np.zeros(7))[0] == 2 * (7 + 30)

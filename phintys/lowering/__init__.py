@@ -8,7 +8,8 @@
 ``schedule``        the loop depth and pass of each kernel instruction, as generators emit them
 
 ``builder``         the `Builder` that an op's ``lower`` method calls to make ``values`` (SSA
-                    values); based on ``arrays``, ``equalities`` and ``recorder``
+                    values); based on ``arrays``, ``equalities``,
+                    ``long_lengths`` and ``recorder``
 ``values``          the base class of all kinds of values: ``elementwise``, ``reduce``, ``updates``,
                     ``calls``
 ``from_graph``      calls ``lower`` of each op of a graph, or ``perform`` where there is none

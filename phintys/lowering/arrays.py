@@ -20,6 +20,7 @@ from phintys.dims import (
 )
 from phintys.lowering.elementwise import Gather, Index, Map
 from phintys.lowering.equalities import Equalities
+from phintys.lowering.long_lengths import LongLengths
 from phintys.lowering.program import Check, Inst, Slot
 from phintys.lowering.recorder import fold_map, record_map
 from phintys.lowering.reduce import Reduce
@@ -65,6 +66,7 @@ class ArrayBuilder:
         self.checks: list[tuple[Check, Any]] = []
         self._checked: set[tuple[Dim, str, Dim]] = set()
         self._recorded: dict[tuple[Any, ...], tuple[tuple[Inst, ...], int, str]] = {}
+        self.long_lengths = LongLengths(self._named)
         self.pinned: dict[int, Slot] = {}  # value id -> the slot whose item became a Dim
         self.origin: Any = None  # the node whose values are being made, for error messages
 
@@ -115,11 +117,11 @@ class ArrayBuilder:
 
     def scalar(self, dim: DimLike) -> Value:
         """A Dim as a 0-d int64 value; the inverse of `item`."""
-        return self._add(Length(self.canonical(dim)))
+        return self._add(Length(self.short(dim)))
 
     def vector(self, dims: Iterable[DimLike]) -> Value:
         """Dims as a 1-d int64 value, as ``x.shape`` is."""
-        content = tuple(self.canonical(d) for d in dims)
+        content = tuple(self.short(d) for d in dims)
         if all(d.value is not None for d in content):
             return self.const(np.array([d.value for d in content], dtype="int64"))
         return self.join([self.expand(self.scalar(d), 0) for d in content], 0)
@@ -139,11 +141,16 @@ class ArrayBuilder:
 
     def shape(self, value: Value) -> Shape:
         """All lengths."""
-        return self._shape(value.shape)
+        find = self.equalities.find
+        return tuple([find(d) for d in value.shape])
 
     def canonical(self, dim: DimLike) -> Dim:
         """The representative of all Dims known to be equal to this one."""
         return self.equalities.find(as_dim(dim))
+
+    def short(self, dim: DimLike) -> Dim:
+        """The representative, with a symbol for an expression that is long."""
+        return self.long_lengths.shortened(self.equalities.find(as_dim(dim)))
 
     def check(
         self,
@@ -157,8 +164,8 @@ class ArrayBuilder:
 
         Two Dims that are checked to be equal are the same Dim from then on.
         """
-        left, right = as_dim(left), as_dim(right)
-        a, b = self.equalities.find(left), self.equalities.find(right)
+        left, right = map(self.long_lengths.shortened, (as_dim(left), as_dim(right)))
+        a, b = self.short(left), self.short(right)
         if a is b and relation != ">":
             return
         if a.value is not None and b.value is not None:
@@ -175,7 +182,7 @@ class ArrayBuilder:
     def unify(self, left: DimLike, right: DimLike, message: str = "") -> Dim:
         """Check that two lengths are equal; return the representative of both."""
         self.check(left, "==", right, message)
-        return self.canonical(left)
+        return self.short(left)
 
     def item(self, value: Value) -> Dim:
         """The integer in a 0-d value as a Dim: an expression of lengths if possible, else a symbol.
@@ -186,10 +193,17 @@ class ArrayBuilder:
         "1 + ('len', 0, 0)"
         """
         if value.content is not None:
-            return self.canonical(value.content[0])
+            return self.short(value.content[0])
         if value.dtype == "uint64":
             value = self.as_int64(value)
-        value = self._array(value)
+        return self._symbol(self._array(value))
+
+    def _named(self, dim: Dim) -> Dim:
+        """A symbol for the value of an expression, which a kernel computes."""
+        return self._symbol(self._array(self._add(Length(dim))))
+
+    def _symbol(self, value: Value) -> Dim:
+        """A symbol for the integer in a 0-d array."""
         slot = value.own_slot() or self.pinned.get(value.id)
         if slot is None:
             slot = self.pinned[value.id] = self._slot("temp", value.dtype, ())
@@ -304,7 +318,7 @@ class ArrayBuilder:
         body, result, found = self._record(fn, dtypes, dtype)
         value = self._add(Map(found, shape, values, body, result))
         if len(shape) <= 1 and found[0] in "iub":
-            value.content = fold_map(value)
+            value.content = fold_map(value, self.long_lengths)
         return value
 
     # ---------------------------------------------------------------------- reduce
@@ -385,7 +399,7 @@ class ArrayBuilder:
         The caller guarantees that all of them are in range.
         """
         axis = axis % value.ndim
-        start, step, length = (self.canonical(d) for d in (start, step, length))
+        start, step, length = (self.short(d) for d in (start, step, length))
         shape = tuple(length if k == axis else d for k, d in enumerate(value.shape))
         starts = [start if k == axis else ZERO for k in range(value.ndim)]
         steps = [step if k == axis else ONE for k in range(value.ndim)]
@@ -413,7 +427,7 @@ class ArrayBuilder:
 
     def position(self, position: DimLike, length: DimLike, axis: int) -> Dim:
         """A Python index as a non-negative position; adds the checks that it is in range."""
-        length, position = self.canonical(length), self.canonical(position)
+        length, position = self.short(length), self.short(position)
         message = f"index out of range for axis {axis}"
         if position.value is None:
             position = from_end(position, length)
@@ -460,7 +474,7 @@ class ArrayBuilder:
     def reshape(self, value: Value, shape: Sequence[DimLike]) -> Value:
         """The elements in C order with another shape of the same size; one length may be -1."""
         size = product(self.shape(value))
-        lengths = [self.canonical(d) for d in shape]
+        lengths = [self.short(d) for d in shape]
         if any(d.value == -1 for d in lengths):
             known = product(d for d in lengths if d.value != -1)
             lengths = [size // known if d.value == -1 else d for d in lengths]
@@ -577,11 +591,11 @@ class ArrayBuilder:
         shape: list[Dim] = []
         for part in region:
             start, step, length = part if isinstance(part, tuple) else (part, ONE, None)
-            starts.append(self.canonical(start))
-            steps.append(self.canonical(step))
+            starts.append(self.short(start))
+            steps.append(self.short(step))
             axes.append(None if length is None else len(shape))
             if length is not None:
-                shape.append(self.canonical(length))
+                shape.append(self.short(length))
         value = self.broadcast_to(self.cast(value, str(base.dtype)), shape)
         base = self._base(base, mode)
         return self._add(
@@ -655,8 +669,7 @@ class ArrayBuilder:
         return slot
 
     def _shape(self, dims: Iterable[DimLike]) -> Shape:
-        find = self.equalities.find
-        return tuple([find(as_dim(d)) for d in dims])
+        return tuple([self.short(d) for d in dims])
 
     def _pad_left(self, value: Value, rank: int) -> Value:
         """The value with axes of length 1 added on the left."""
@@ -700,6 +713,8 @@ class ArrayBuilder:
         steps = tuple(steps or (ONE,) * len(axes))
         if isinstance(value, View):
             value, axes, starts, steps = _compose(value, axes, starts, steps)
+        shortened = self.long_lengths.shortened
+        starts, steps = tuple(map(shortened, starts)), tuple(map(shortened, steps))
         plain = shape == self._shape(value.shape) and all(
             a == k or d.value == 1 for k, (a, d) in enumerate(zip(axes, shape))
         )

@@ -77,7 +77,7 @@ class Builder(ArrayBuilder):
         bounds = [self._pad_left(self.as_int64(v), rank) for v in (starts, stops)]
         shape = self.broadcast_shape([v.shape for v in bounds])
         first, end = (self.broadcast_to(v, shape) for v in bounds)
-        return Segments(first, end, self.canonical(length))
+        return Segments(first, end, self.short(length))
 
     def reduce_segments(
         self,
@@ -329,7 +329,7 @@ class Builder(ArrayBuilder):
         args += [self._array(v) for v in updates]
         slots = [self._result_slot(v.dtype, self.shape(v)) for v in updates]
         slots += [self._result_slot(d, (*batch, *self._shape(s))) for d, s in writes]
-        lengths, work = self._shape(integers), self.canonical(work)
+        lengths, work = self._shape(integers), self.short(work)
         blocks = tuple(self._result_slot(d, self._shape([n])) for d, n in scratch)
         call = ExternalCall(routine, dtype, lengths, tuple(args), tuple(slots), batch, work, blocks)
         self._add(call)
@@ -451,7 +451,7 @@ class Builder(ArrayBuilder):
         iteration see the values before it.  ``until`` is the number of a 0-d bool output that ends
         the loop after the iteration.  Rows that no iteration writes keep their values.
         """
-        length = self.canonical(length)
+        length = self.short(length)
         for k, state in enumerate(states):
             self._same_type(state.dtype, state.shape, body, k)
         windows = [self._window(w, length, body) for w in windows]

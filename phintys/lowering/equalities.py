@@ -48,7 +48,7 @@ class Equalities:
         if a is b or (a.value is not None and b.value is not None):
             return
         keep, drop = (a, b) if self._rank(a) <= self._rank(b) else (b, a)
-        if drop in _parts(keep):
+        if drop in keep.parts():
             return
         self.replace[drop] = keep
         self.cache.clear()
@@ -56,15 +56,3 @@ class Equalities:
     def _rank(self, dim: Dim) -> tuple[int, int, int]:
         time = max((self.defined.get(s, -1) for s in dim.symbols()), default=-2)
         return (time, 0 if dim.op in ("const", "symbol") else 1, len(dim.symbols()))
-
-
-def _parts(dim: Dim) -> set[Dim]:
-    """A Dim and all its subexpressions."""
-    parts: set[Dim] = set()
-    stack = [dim]
-    while stack:
-        d = stack.pop()
-        parts.add(d)
-        if d.op not in ("const", "symbol"):
-            stack.extend(d.args)
-    return parts

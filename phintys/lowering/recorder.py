@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.dims import Dim, dim_max, dim_min
 from phintys.lowering.elementwise import Map
+from phintys.lowering.long_lengths import LongLengths
 from phintys.lowering.program import Inst
 from phintys.scalar import pairs
 from phintys.scalar.dtypes import is_complex
@@ -108,10 +109,10 @@ def record_map(
     return tuple(recorder.body), result.position, result.dtype
 
 
-def fold_map(value: Map) -> tuple[Dim, ...] | None:
+def fold_map(value: Map, long_lengths: LongLengths) -> tuple[Dim, ...] | None:
     """The elements of an integer `Map` as Dims (see `Value.content`); None if they are not known.
 
-    That needs short Dims, integer instructions, and no possible overflow.
+    That needs integer instructions, and no possible overflow.
     """
     contents = [a.content for a in value.args]
     if not contents or any(c is None for c in contents):
@@ -123,14 +124,15 @@ def fold_map(value: Map) -> tuple[Dim, ...] | None:
         size = value.shape[0].value
     result: list[Dim] = []
     for i in range(size):
-        folded = _fold(value, [c[i if len(c) > 1 else 0] for c in contents if c is not None])
+        args = [c[i if len(c) > 1 else 0] for c in contents if c is not None]
+        folded = _fold(value, args, long_lengths)
         if folded is None:
             return None
         result.append(folded)
     return tuple(result)
 
 
-def _fold(value: Map, args: list[Dim]) -> Dim | None:
+def _fold(value: Map, args: list[Dim], long_lengths: LongLengths) -> Dim | None:
     results: list[Dim] = list(args)
     for inst in value.body:
         rule = _FOLD.get(inst.op)
@@ -143,19 +145,12 @@ def _fold(value: Map, args: list[Dim]) -> Dim | None:
             found = rule(*(results[a] for a in inst.args))
         if found is None or not _fits(found, inst.dtype):
             return None
-        results.append(found)
+        results.append(long_lengths.shortened(found))
     return results[value.result]
 
 
-#: The largest `Dim.size` of a folded integer.  Functions on Dims are recursive, and a longer
-#: computation is better done once, by a kernel.
-_LONGEST = 50
-
-
 def _fits(dim: Dim, dtype: str) -> bool:
-    """Whether a Dim is short and cannot overflow its dtype; int64 holds every length."""
-    if dim.size > _LONGEST:
-        return False
+    """Whether a Dim cannot overflow its dtype; int64 holds every length."""
     if dtype in ("int64", "bool"):
         return True
     return dim.value is not None and np.iinfo(dtype).min <= dim.value <= np.iinfo(dtype).max

@@ -27,7 +27,7 @@ class LoweredShapes(ShapeContext):
 
     def equal(self, a: Dim, b: DimLike, message: str, *args: Any, **kwargs: Any) -> Dim:
         super().equal(a, b, message, *args, **kwargs)
-        return self.builder.canonical(a)
+        return self.builder.short(a)
 
     def value(self, i: int) -> Dim:
         return self.builder.item(self.given[i])
@@ -56,7 +56,7 @@ class LoweredShapes(ShapeContext):
         found = self.run()
         for shape in found:
             self._check_known(shape)
-        return [tuple(map(self.builder.canonical, shape)) for shape in found]
+        return [tuple(map(self.builder.short, shape)) for shape in found]
 
     def _check_known(self, lengths: Iterable[Dim]) -> None:
         """Raise `NotNative` if a length is known only when the result is computed."""

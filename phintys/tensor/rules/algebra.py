@@ -489,6 +489,11 @@ def _multiplied(ctx: Context, v: Variable, root: Apply) -> list[Variable]:
     return [v] if product is None else list(product.inputs)
 
 
+#: How many products and quotients of a chain are collected at once.  Where nothing can be gained
+#: each of them is tried, so without a limit the time would be quadratic.
+MOST_OPENED = 64
+
+
 def _factors(
     ctx: Context, root: Apply
 ) -> tuple[dict[Variable, int], list[tuple[int, complex]], bool]:
@@ -502,6 +507,7 @@ def _factors(
     real = kind in "fc"
     bases: dict[Variable, int] = {}
     constants: list[tuple[int, complex]] = []
+    opened = 0
     reorders = merges = False
     # exponent, variable, whether it is the first factor of its product
     stack: list[tuple[int, Variable, bool]] = [(1, root.outputs[0], True)]
@@ -509,10 +515,10 @@ def _factors(
         e, v, leads = stack.pop()
         name = scalar_op_name(v.owner)
         inputs = v.owner.inputs if v.owner is not None else []
-        if name not in COMPOUND or not (
-            v.owner is root or (v.type.dtype == dtype and ctx.single_use(v))
-        ):
+        single = opened < MOST_OPENED and v.type.dtype == dtype and ctx.single_use(v)
+        if name not in COMPOUND or not (v.owner is root or single):
             name = None
+        opened += name is not None
         if name == "mul" and (real or e > 0):
             reorders = reorders or not leads
             stack += [(e, x, False) for x in reversed(inputs[1:])]

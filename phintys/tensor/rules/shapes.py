@@ -57,20 +57,33 @@ def shape_entries(x: TensorVariable) -> Replacement:
 def infer_length(ctx: Context, node: Apply) -> Replacement:
     """The length of a result without computing the result.
 
-    Lengths are followed through all nodes in one application, since the graph may be deep.
+    Lengths are followed through all nodes in one application, since the graph may be deep, as far
+    as one that another application has passed.
     """
-    (x,) = node.inputs
-    i = node.op.i
-    while True:
-        found = _length_from_inputs(x, i)
+    passed: list[tuple[str, Variable, int]] = []
+    x, i = node.inputs[0], node.op.i
+    found = None
+    while found is None:
+        key = ("length", x, i)
+        found = ctx.known.get(key)
         if found is None:
-            return None if x is node.inputs[0] else Shape_i(i)(x)
-        inner = found.owner
-        if inner is None or not isinstance(inner.op, Shape_i):
-            return found
-        if inner.inputs[0] is x:
-            return None if x is node.inputs[0] else found
-        x, i = inner.inputs[0], inner.op.i
+            passed.append(key)
+            found, (x, i) = _followed(x, i)
+    ctx.known.update(dict.fromkeys(passed, found))
+    inner = found.owner
+    unchanged = inner is not None and inner.op == node.op and inner.inputs[0] is node.inputs[0]
+    return None if unchanged else found
+
+
+def _followed(x: Variable, i: int) -> tuple[Variable | None, tuple[Variable, int]]:
+    """The length of axis ``i`` of ``x``; or None, and the variable and axis that have it too."""
+    found = _length_from_inputs(x, i)
+    if found is None:
+        return Shape_i(i)(x), (x, i)
+    inner = found.owner
+    if inner is None or not isinstance(inner.op, Shape_i) or inner.inputs[0] is x:
+        return found, (x, i)
+    return None, (inner.inputs[0], inner.op.i)
 
 
 def _length_from_inputs(x: Variable, i: int) -> Variable | None:
