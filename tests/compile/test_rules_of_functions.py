@@ -11,11 +11,12 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys import config, function, shared
+from phintys import In, Out, config, function, shared
 from phintys.compile.mode import Mode
 from phintys.errors import MissingInputError
 from phintys.graph.containers import AssocList, frozendict
 from phintys.graph.op import Op
+from phintys.graph.shared import shared_constructor
 from phintys.graph.traversal import graph_inputs
 from phintys.graph.variable import Apply
 
@@ -60,6 +61,30 @@ def test_forms_of_arguments(mode: str):
     f.free()
     f.sync_shared()
     assert f(V)[0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"])
+def test_what_functions_of_every_mode_do(mode: str):
+    a, b = pt.dscalars("a", "b")
+    s, t = shared(1.0, "s"), shared(5.0, "t")
+    inputs = [a, In(b, value=3.0, update=b + 1)]
+    f = function(inputs, {"sum": a + b, "s": Out(s)}, updates={s: t, t: s + a}, mode=mode)
+    assert f(1.0) == {"sum": 4, "s": 1}
+    assert (s.get_value(), t.get_value(), f["b"]) == (5, 2, 4)
+    assert f(1.0, b=0.0, output_subset=["sum"]) == {"sum": 1}
+    f["b"] = 10.0
+    others = [f.copy(share_memory=True, profile=True), pickle.loads(pickle.dumps(f))]
+    others += [copy.deepcopy(f), f.copy(delete_updates=True), f.copy(swap={s: t, t: s})]
+    assert [float(g(0.0)["sum"]) for g in others] == [10] * 5
+    g = function([x, a], x[5] + a, updates={s: s + a}, mode=mode)
+    before = float(s.get_value())
+    with pytest.raises(IndexError):
+        g(V, 1.0)
+    assert s.get_value() == before
+    given = V.copy()
+    outputs = [x, x[1:], x[::-1], pt.constant(V, "c")]
+    for found in function([x], outputs, updates={shared(V): x}, mode=mode)(given):
+        assert not np.shares_memory(found, given)
 
 
 @both
@@ -121,6 +146,27 @@ def test_shared_memory_of_shared_variables_survives_pickling():
     first[:] = 1
     assert second.tolist() == [1, 1]
     assert f().tolist() == [2, 2]
+
+
+class Celsius:
+    """A value of a user."""
+
+    def __init__(self, degrees: float) -> None:
+        self.degrees = degrees
+
+
+def test_shared_variables_of_other_classes_can_be_registered():
+    assert shared(Celsius(20.0)).type == phintys.generic
+
+    def kelvin(value: Celsius, name: str | None = None, **options: Any) -> Any:
+        return shared(value.degrees + 273.15, name=name)
+
+    try:
+        shared_constructor.register(Celsius, kelvin)
+        made = shared(Celsius(20.0), "t")
+    finally:
+        shared_constructor.register(Celsius, shared_constructor.dispatch(object))
+    assert (made.type, made.name, made.get_value()) == (pt.dscalar, "t", 293.15)
 
 
 def test_names_of_linkers_that_are_not_here():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,37 @@ def _check_stage(before: Sequence[Variable], stage: Stage, values: Values) -> No
         if old is new or (laws - {"exact"} and _is_discrete_of_floats(old)):
             continue
         if _differ(law, old, new, values):
+            _check_inside(stage, values)
             a, b = values.of([old, new])
             raise BadOptimization(old, new, a, b, stage.rewriter)
+
+
+def _check_inside(stage: Stage, values: Values) -> None:
+    """Find the replacement inside an op that is at fault, with random values of its inputs.
+
+    Those outside have been compared for the arguments of the call.
+    """
+    rng = np.random.default_rng(1)
+    for low, replacement in product((0.25, -1.0), stage.replacements):
+        sides = [replacement.old, replacement.new]
+        if not any(isinstance(x, Unknown) for x in values.of(sides)):
+            continue
+        roots = [v for v in ancestors(sides) if v.owner is None and not isinstance(v, Constant)]
+        try:
+            _check_replacement(replacement, Values({v: _sample(v, low, rng) for v in roots}))
+        except BadOptimization as exc:
+            exc.add_note(f"inside an op, for random values; it was rewritten by {stage.rewriter}")
+            raise
+
+
+def _sample(v: Variable, low: float, rng: np.random.Generator) -> Any:
+    """A value of ``v`` with numbers from ``low`` to 2, or an `Unknown` if its type has none."""
+    known = array_type(v.type)
+    if known is None:
+        return Unknown(f"{v} is no array.")
+    dtype, lengths = known
+    shape = [3 if n is None else n for n in lengths]
+    return np.asarray(rng.uniform(low, 2, shape)).astype(dtype)
 
 
 def _is_discrete_of_floats(v: Variable) -> bool:
