@@ -126,7 +126,7 @@ def generate(seed: int) -> tuple[Program, Drawer]:
                 draw = fuzz_loops.drawn_loop if loops.random() < 0.8 else fuzz_loops.further_loop
                 _with_derivative(g, lambda g, draw=draw: draw(g, loops), loops)
             if untaken.random() < UNTAKEN:
-                _with_derivative(g, lambda g: fuzz_untaken.untaken(g, untaken), untaken)
+                _one(g, lambda g: fuzz_untaken.untaken(g, untaken))
             if directions.random() < DIRECTIONS:
                 _one(g, lambda g: both_directions(g, directions))
         if g.chance(0.25):
