@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from phintys.backends import code_cache
 from phintys.backends.protocol import Artifact, Generator
 from phintys.compile.callable import Function, Maker
@@ -71,6 +73,11 @@ def _artifact(backend: Generator[Any], maker: Maker) -> Any:
     return _recent.keep(name, found)
 
 
+def _native(value: Any) -> Any:
+    """A converted argument as code takes it: a number of NumPy, from `ScalarType`, as an array."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
 class NativeFunction(Function):
     """A function whose code a backend has generated, bound by `Generator.bind`.
 
@@ -90,10 +97,12 @@ class NativeFunction(Function):
         kwargs = kwargs or {}
         if "output_subset" in kwargs and "output_subset" not in self.arguments.names:
             return self._call_partial(kwargs.pop("output_subset"), args, kwargs)
-        return self.strict(*self.arguments.values(args, kwargs))
+        return self.strict(*map(_native, self.arguments.values(args, kwargs)))
 
     def call_values(self, values: Sequence[Any]) -> Any:
-        return super().call_values(values) if self.strict is None else self.strict(*values)
+        if self.strict is None:
+            return super().call_values(values)
+        return self.strict(*map(_native, values))
 
     def raise_failure(self, args: Sequence[Any], step: int) -> Any:
         values = [spec.filter(a) for spec, a in zip(self.made_from.passed, args)]

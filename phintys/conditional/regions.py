@@ -72,7 +72,8 @@ Place = Union[Branch, None]
 class Places:
     """The place of every node of a graph that is used, and the groups of `IfElse` nodes.
 
-    The graph is given by its outputs, and its nodes in topological order.
+    The graph is given by its outputs, and its nodes in topological order.  Nodes before it do not
+    count.
     """
 
     def __init__(self, outputs: Iterable[Variable], order: Sequence[Apply]) -> None:
@@ -89,7 +90,7 @@ class Places:
 
     def _level(self, node: Apply) -> int:
         """The largest number of `IfElse` nodes on a way to the results of a node."""
-        before = [self.levels[v.owner] for v in node.inputs if v.owner is not None]
+        before = [self.levels.get(v.owner, 0) for v in node.inputs if v.owner is not None]
         return max(before, default=0) + isinstance(node.op, IfElse)
 
     def _put(self, node: Apply) -> None:

@@ -212,7 +212,15 @@ class GraphLowering:
             raise LoweringError(
                 f"{node.op}: lower returned {len(results)} values for {len(node.outputs)} outputs."
             )
-        return results
+        return None if any(map(self._contradicts, results, node.outputs)) else results
+
+    def _contradicts(self, value: Value | Composite, variable: Variable) -> bool:
+        """Whether a known length of a value differs from the static one of its variable."""
+        found = array_type(variable.type)
+        if found is None or isinstance(value, Composite):
+            return False
+        lengths = [self.builder.canonical(d).value for d in value.shape]
+        return any(None not in pair and pair[0] != pair[1] for pair in zip(lengths, found[1]))
 
     def _check_parts(self, node: Apply, variable: Variable, values: Sequence[Value]) -> None:
         """Check the number, dtypes and ranks of the parts of a result."""

@@ -148,6 +148,17 @@ logaddexp = binary(
     associative=True,
     domain=((-5, 5), (-5, 5)),
 )
+
+
+def _logit_form(n: Any, x: Any) -> Any:
+    """Near 1/2, where the difference of the logarithms cancels, 2 atanh(2x - 1)."""
+    half = n.const(0.5, x)
+    beside = n.atanh(n.sub(n.add(x, x), n.const(1.0, x)))
+    apart = n.sub(n.log(x), n.log1p(n.neg(x)))
+    near = n.lt(n.abs(n.sub(x, half)), n.const(0.25, x))
+    return n.select(near, n.add(beside, beside), apart)
+
+
 logit = unary(
     "Logit",
     "logit",
@@ -155,7 +166,7 @@ logit = unary(
     function=_SPECIAL + "logit",
     rule=rules.inexact_real,
     d=lambda m, x, y: Inverse(x * (1 - x)),
-    native=lambda n, x: n.sub(n.log(x), n.log1p(n.neg(x))),
+    native=_logit_form,
     domain=(0, 1),
     inverse="sigmoid",
     increasing=True,

@@ -87,6 +87,17 @@ def test_what_functions_of_every_mode_do(mode: str):
         assert not np.shares_memory(found, given)
 
 
+@pytest.mark.parametrize("mode", ["NUMBA", "JAX"])
+def test_the_compiled_function_of_a_transpiler(mode: str):
+    """Samplers call it with the values of all inputs of the graph, and get all its outputs."""
+    s = shared(2.0, "s")
+    f = function([x], x * s, updates={s: s + 1}, mode=mode)
+    values = [V, *(v.get_value() for v in f.get_shared())]
+    product, state = f.vm.jit_fn(*map(np.asarray, values))
+    np.testing.assert_array_equal(product, V * 2)
+    assert (state, s.get_value()) == (3, 2)
+
+
 @both
 def test_givens_are_independent_of_each_other_and_keep_types(mode: str):
     y, i = pt.dvector("y"), pt.ivector("i")

@@ -43,6 +43,7 @@ def made_outside() -> Any:
 
 VALUES = {
     "given": loop(lambda s, v, i: ifelse(s > big, v[i], s) + 1, None, v, i, n_steps=5),
+    "computed": loop(lambda s, w: ifelse(s > big, w[i], s) + 1, None, pt.exp(v) - v, n_steps=5),
     "captured": loop(lambda s: ifelse(s > big, v[i], s) + 1, n_steps=5),
     "while": loop(lambda s: (ifelse(s > big, v[i], s) + 1, until(s > 5)), n_steps=9),
     "row": mapped(lambda r: ifelse(r > big, v[i] * r, r)),

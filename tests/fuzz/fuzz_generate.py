@@ -8,11 +8,12 @@ from functools import cache
 from typing import Any
 
 import fuzz_loops
-import fuzz_matrices  # noqa: F401  registers drawers
-import fuzz_random  # noqa: F401  registers drawers
-import fuzz_search  # noqa: F401  registers drawers
-import fuzz_signal  # noqa: F401  registers drawers
+import fuzz_matrices  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
+import fuzz_random  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
+import fuzz_search  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
+import fuzz_signal  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
 import fuzz_structured as structured
+import fuzz_untaken
 import numpy as np
 from fuzz_draw import Drawer, Failing, Item, Unfit
 from fuzz_functions import (
@@ -39,8 +40,10 @@ REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax
 VIEWS = "dimshuffle transpose expand_dims squeeze swapaxes diagonal flip reshape reshape".split()
 CREATION = "alloc full zeros ones arange eye tri zeros_like ones_like full_like shape".split()
 JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
-PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split()
-PRODUCTS += [f"linalg.{f}" for f in ("cholesky", "eigvalsh", "qr", "solve_triangular", "svd")]
+PRODUCTS = [
+    *"dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split(),
+    *[f"linalg.{f}" for f in ("cholesky", "eigvalsh", "qr", "solve_triangular", "svd")],
+]
 MATRICES = [n for n in public_functions() if n.startswith("linalg.") and n in DRAWN]
 SIGNALS = [
     n
@@ -90,6 +93,8 @@ FAMILIES: list[tuple[int, Any]] = [
 INNER_GRAPHS = 0.06
 #: how often a statement is followed by a loop
 LOOPS = 0.06
+#: how often a statement is followed by a choice whose other branch fails
+UNTAKEN = 0.06
 #: how often one of these is followed by its derivative
 DERIVATIVES = 0.4
 #: how often a statement is followed by one that compares derivatives in both modes
@@ -108,6 +113,7 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     weights = [weight for weight, _ in FAMILIES]
     inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
     loops = random.Random(f"loops {seed}")
+    untaken = random.Random(f"untaken {seed}")
     directions = random.Random(f"directions {seed}")
     try:
         for _ in range(wanted * 8):
@@ -119,6 +125,8 @@ def generate(seed: int) -> tuple[Program, Drawer]:
             if loops.random() < LOOPS:
                 draw = fuzz_loops.drawn_loop if loops.random() < 0.8 else fuzz_loops.further_loop
                 _with_derivative(g, lambda g, draw=draw: draw(g, loops), loops)
+            if untaken.random() < UNTAKEN:
+                _one(g, lambda g: fuzz_untaken.untaken(g, untaken))
             if directions.random() < DIRECTIONS:
                 _one(g, lambda g: both_directions(g, directions))
         if g.chance(0.25):

@@ -18,7 +18,7 @@ from phintys.conditional.op import IfElse
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.shapes import ConcreteShapes, result_shapes
 from phintys.graph.variable import Constant, Variable
-from phintys.inner import OpFromGraph
+from phintys.inner import InnerGraphOp
 
 NAMES = re.compile(r"\b[a-z]\d+\b")
 
@@ -181,12 +181,16 @@ def perform_missing(outputs: Iterable[Variable], known: dict[Variable, Any]) -> 
 
 def _perform(node: Any, known: dict[Variable, Any]) -> None:
     given = [known.get(v) for v in node.inputs]
-    if isinstance(node.op, OpFromGraph) and _has_branches(node.op.expanded):
-        found = _of_one_branch(node.op.expanded, given)
-    else:
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
-        node.op.perform(node, given, storage)
-        found = [cell[0] for cell in storage]
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    op: Any = node.op
+    has_branches = isinstance(op, InnerGraphOp) and _has_branches(op.expanded)
+    if has_branches:  # it computes both branches
+        copy: Any = op.clone()
+        copy.runner = functools.partial(_of_one_branch, op.expanded)
+        op = copy
+    op.perform(node, given, storage)
+    found = [cell[0] for cell in storage]
+    if not has_branches:
         _check_rule(node, given, found)
     known.update(zip(node.outputs, found))
 
@@ -195,8 +199,8 @@ def _has_branches(fgraph: FunctionGraph) -> bool:
     return any(isinstance(node.op, IfElse) for node in fgraph.apply_nodes)
 
 
-def _of_one_branch(fgraph: FunctionGraph, given: list[Any]) -> list[Any]:
-    """The outputs of a graph; ``perform`` of the op that contains it computes both branches."""
+def _of_one_branch(fgraph: FunctionGraph, given: Sequence[Any]) -> list[Any]:
+    """The outputs of a graph, of whose branches only those that are taken are computed."""
     known: dict[Variable, Any] = dict(zip(fgraph.inputs, given))
     perform_missing(fgraph.outputs, known)
     return [known[v] for v in fgraph.outputs]

@@ -8,6 +8,8 @@ import pytest
 import phintys
 import phintys.tensor as pt
 from phintys.errors import OutOfRangeError, ShapeError
+from phintys.tensor.join import Split
+from phintys.tensor.reshape import Reshape
 
 v = pt.vector("v")
 i = pt.iscalar("i")
@@ -20,6 +22,7 @@ RECTANGLE = pt.exp(pt.alloc(v[0], FOUR, 3))
 BATCH = pt.exp(pt.alloc(v[0], 2, FOUR, 3))
 SQUARE = pt.exp(pt.alloc(v[0], FOUR, FOUR))
 MASK = pt.gt(THREE, 0)
+FOUR_LENGTHS = pt.specify_shape(pt.cast(v, "int64"), (FOUR,))
 
 WRONG = {
     "index": (TABLE[5].sum(), IndexError),
@@ -37,6 +40,8 @@ WRONG = {
     "gradient of known shape": (
         phintys.grad(pt.specify_shape(RECTANGLE, (5, 3)).sum(), v).sum(), ShapeError
     ),
+    "lengths of another rank": (Reshape(2)(RECTANGLE, FOUR_LENGTHS).sum(), ShapeError),
+    "lengths of other pieces": (Split(2, 0)(RECTANGLE, FOUR_LENGTHS)[0].sum(), ShapeError),
     "dropped axis": (pt.squeeze(RECTANGLE, 0).sum(), (ShapeError, TypeError)),
     "last step": (
         phintys.scan(

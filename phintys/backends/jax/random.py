@@ -133,6 +133,12 @@ class WithKeys:
         places = {v: i for i, v in enumerate(fgraph.inputs)}
         self.outputs = {k: places.get(v) for k, v in enumerate(fgraph.outputs) if is_state(v.type)}
 
+    @property
+    def jit_fn(self) -> Any:
+        """The jitted function, from and to values with keys."""
+        call: Any = self.call
+        return call.jit_fn
+
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         given = list(values)
         for i in self.inputs:

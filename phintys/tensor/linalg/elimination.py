@@ -14,7 +14,7 @@ import numpy as np
 from phintys.dims import Dim, DimLike, as_dim, dim_min, product
 from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Positions, Routine, routine
-from phintys.routines.language import LANES, PARTS, local
+from phintys.routines.language import LANES, PARTS, load_square, local
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.scalar.dtypes import real_of
 from phintys.tensor.linalg.matrix_op import columns_first, nan_like
@@ -36,6 +36,7 @@ from phintys.tensor.linalg.small_elimination import (
     column_stride,
     eliminate_small,
     eliminate_together,
+    invert_small,
     load_identities,
     load_right_sides,
     load_together,
@@ -44,6 +45,7 @@ from phintys.tensor.linalg.small_elimination import (
     substitute_column,
     substitute_columns,
     substitute_transposed,
+    take_pivots_together,
 )
 
 #: what a pivot of zero is replaced by, relative to the largest one, where cofactors are computed;
@@ -144,7 +146,7 @@ def find_pivots(
         x = a[first * size :]
         y = found[first * n * PARTS :]
         if left == LANES and LANES > 1 and group == LANES:
-            _find_pivots_together(n, x, y, pivots)
+            _find_pivots_together(n, x, y)
         else:
             for item in range(left):
                 _eliminate_one(n, n, stride, x[item * size :], factors, pivots)
@@ -161,16 +163,14 @@ def _take_pivots(n: int, stride: int, factors: Array, pivots: Positions, found: 
         found[i * PARTS] = sign * factors[place]
 
 
-def _find_pivots_together(n: int, a: Array, found: Array, pivots: Positions) -> None:
+def _find_pivots_together(n: int, a: Array, found: Array) -> None:
     """The same for a group of matrices."""
     work = local(SCRATCH * LANES)
     load_together(n, n, a, work)
-    eliminate_together(0, n, n, n, work, pivots)
-    for lane in range(LANES):
-        flag = work[(n * n + 1) * LANES + lane]
-        for i in range(n):
-            sign = 1.0 if pivots[lane * n + i] == i + 1 else -1.0
-            found[lane * n + i] = sign * work[i * (n + 1) * LANES + lane] + flag
+    eliminate_together(0, n, n, n, work)
+    notes = work[n * n * LANES :]
+    take_pivots_together(n, work, notes)
+    store_adjacent(n, n, 1, notes, found)
 
 
 @routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
@@ -201,7 +201,7 @@ def solve_by_elimination(
         x = a[first * size :]
         y = b[first * n * m * PARTS :]
         if small and left == LANES and LANES > 1:
-            _solve_together(0, by_rows, n, m, x, y, pivots)
+            _solve_together(0, by_rows, n, m, x, y)
         else:
             for i in range(left):
                 right = y[i * n * m * PARTS :]
@@ -232,14 +232,26 @@ def invert(
         x = a[first * size :]
         y = found[first * size :]
         if left == LANES and LANES > 1 and group == LANES:
-            failed += _solve_together(1, 1, n, n, x, y, pivots)
+            failed += _solve_together(1, 1, n, n, x, y)
         else:
             for i in range(left):
                 _eliminate_one(n, n, stride, x[i * size :], work, pivots)
-                store_identity(n, n, columns)
-                failed += _substitute(0, n, n, stride, work, pivots, columns)
-                transpose(n, n, columns, y[i * size :])
+                failed += _invert(n, stride, work, pivots, columns, y[i * size :])
     return 1 if failed > 0 else 0
+
+
+def _invert(n: int, stride: int, a: Array, pivots: Positions, columns: Array, found: Array) -> int:
+    """Write the inverse of one matrix, or NaN; return 1 if it is singular.
+
+    The columns of its factors are ``stride`` apart.
+    """
+    if PARTS == 1 and n <= SMALL and n > FEW and LANES > 1 and has_zero(n, a, stride + 1) == 0:
+        invert_small(n, stride, a, pivots, found)
+        return 0
+    store_identity(n, n, columns)
+    failed = _substitute(0, n, n, stride, a, pivots, columns)
+    transpose(n, n, columns, found)
+    return failed
 
 
 @routine(LAPACK, (ValueError, WRONG_PIVOT), grouped=True)
@@ -272,12 +284,16 @@ def _eliminate(count: int, m: int, n: int, a: Array, factors: Array, pivots: Pos
     if count == LANES and LANES > 1 and _group(m, n) == LANES:
         work = local(SCRATCH * LANES)
         load_together(m, n, a, work)
-        eliminate_together(1, m, n, n, work, pivots)
+        eliminate_together(1, m, n, n, work)
         store_adjacent(size, size, 1, work, factors)
         for lane in range(LANES):
-            if work[(size + 1) * LANES + lane] != 0.0:
+            notes = work[size * LANES + lane :]
+            p = pivots[lane * (m if m < n else n) :]
+            for i in range(m if m < n else n):
+                p[i] = int(notes[(1 + m + i) * LANES]) + 1
+            if notes[0] != 0.0:
                 fill_nan(m * n, factors[lane * size :])
-                _keep_order(m if m < n else n, pivots[lane * (m if m < n else n) :])
+                _keep_order(m if m < n else n, p)
     else:
         work = local(ELEMENTS * LANES)
         for i in range(count):
@@ -300,16 +316,28 @@ def _eliminate_one(
         fill_nan(stride * n, factors)
         _keep_order(m if m < n else n, pivots)
         return
-    for j in range(n):
-        column = factors[j * stride * PARTS :]
-        for i in range(m):
-            place = (i * n + j) * PARTS
-            column[i * PARTS + PARTS - 1] = a[place + PARTS - 1]
-            column[i * PARTS] = a[place]
+    _load_columns(m, n, stride, a, factors)
     if PARTS == 1 and m <= SMALL and n <= SMALL:
         eliminate_small(m, n, stride, factors, pivots)
     elif m > 0 and n > 0:
         getrf(m, n, factors, m, pivots)
+
+
+def _load_columns(m: int, n: int, stride: int, a: Array, factors: Array) -> None:
+    """Store a matrix by columns, which are ``stride`` apart."""
+    squares = PARTS == 1 and LANES > 1 and stride % LANES == 0
+    down = m // LANES if squares else 0
+    right = n // LANES if squares else 0
+    for i in range(down):
+        for j in range(right):
+            square = factors[(j * stride + i) * LANES :]
+            load_square(a[(i * n + j) * LANES :], n, square, stride // LANES)
+    for j in range(n):
+        column = factors[j * stride * PARTS :]
+        for i in range(down * LANES if j < right * LANES else 0, m):
+            place = (i * n + j) * PARTS
+            column[i * PARTS + PARTS - 1] = a[place + PARTS - 1]
+            column[i * PARTS] = a[place]
 
 
 def _keep_order(count: int, pivots: Positions) -> None:
@@ -318,9 +346,7 @@ def _keep_order(count: int, pivots: Positions) -> None:
         pivots[i] = i + 1
 
 
-def _solve_together(
-    inverts: int, by_rows: int, n: int, m: int, a: Array, b: Array, pivots: Positions
-) -> int:
+def _solve_together(inverts: int, by_rows: int, n: int, m: int, a: Array, b: Array) -> int:
     """Solve the systems of a group; return how many are singular.
 
     If ``inverts``, the right sides are the identity.
@@ -332,13 +358,13 @@ def _solve_together(
         load_identities(n, right)
     else:
         load_right_sides(by_rows, n, m, b, right)
-    eliminate_together(0, n, n, n + m, work, pivots)
+    eliminate_together(0, n, n, n + m, work)
     substitute_back(n, m, work, right)
     store_right_sides(by_rows, n, m, right, b)
     failed = 0
     for lane in range(LANES):
         singular = has_zero(n, work[lane:], (n + 1) * LANES)
-        finite = right[(n * m + 1) * LANES + lane] == 0.0
+        finite = right[n * m * LANES + lane] == 0.0
         if singular == 1 or not finite:
             fill_nan(n * m, b[lane * n * m :])
             failed += singular if finite else 0

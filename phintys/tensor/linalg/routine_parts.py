@@ -10,7 +10,9 @@ from phintys.routines.language import (
     PARTS,
     across,
     load_square,
+    local,
     scatter,
+    spread,
     store_square,
 )
 
@@ -20,10 +22,31 @@ BLOCK = 8
 
 def is_finite(count: int, a: Array) -> int:
     """1 if all of the first ``count`` elements are finite, else 0."""
-    others = 0
-    for k in range(count * PARTS):
-        others += 0 if a[k] - a[k] == 0.0 else 1
-    return 1 if others == 0 else 0
+    n = count * PARTS
+    sums = local(1 * LANES)
+    add_zeros(n // LANES, a, sums)
+    total = 0.0
+    for lane in range(LANES):
+        total += sums[lane]
+    for k in range(n - n % LANES, n):
+        total += a[k] * 0.0
+    return 1 if total == 0.0 else 0
+
+
+def add_zeros(n: int, s: Packs, total: Packs) -> None:
+    """Write zero into lanes of which the numbers in ``n`` packs are finite, else NaN."""
+    a = spread(0.0)
+    b = a  # sums do not wait for each other
+    c = a
+    d = a
+    for i in range(0, n - 3, 4):
+        a += s[i] * 0.0
+        b += s[i + 1] * 0.0
+        c += s[i + 2] * 0.0
+        d += s[i + 3] * 0.0
+    for i in range(n - n % 4, n):
+        a += s[i] * 0.0
+    total[0] = a + b + c + d
 
 
 def triangle_is_finite(lower: int, n: int, a: Array) -> int:
@@ -53,9 +76,16 @@ def fill_nan(count: int, a: Array) -> int:
 
 def copy(count: int, source: Array, target: Array) -> int:
     """Copy the first ``count`` elements."""
-    for k in range(count * PARTS):
+    n = count * PARTS
+    _copy_packs(n // LANES, source, target)
+    for k in range(n - n % LANES, n):
         target[k] = source[k]
     return 0
+
+
+def _copy_packs(n: int, source: Packs, target: Packs) -> None:
+    for k in range(n):
+        target[k] = source[k]
 
 
 def transpose(rows: int, columns: int, source: Array, target: Array) -> int:

@@ -1,21 +1,20 @@
 """Elimination in small real matrices, in packs: of a group of matrices, or of rows of one.
 
-The matrices of a group are stored by columns, each in a lane; a pack for the numbers of pivots
-follows, a flag, and the numbers of rows.
+The matrices of a group are stored by columns, each in a lane.  Notes follow: a flag, the numbers of
+the rows, and of those that are exchanged with each row.
 """
 
 from __future__ import annotations
 
-from phintys.routines import Array, Pack, Packs, Positions
+from phintys.routines import Array, Pack, Packs, Positions, Real
 from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
-from phintys.tensor.linalg.routine_parts import load_adjacent, store_adjacent
+from phintys.tensor.linalg.routine_parts import add_zeros, copy, load_adjacent, store_adjacent
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
-#: packs for such a matrix, as many right sides, two numbers of each, and the numbers of its rows
-SCRATCH = 2 * SMALL * SMALL + 2 + SMALL
-#: a row, a flag, and the numbers of rows
-ROWS = SMALL + 2
+#: packs that follow a group of such matrices, and packs for it, with as many right sides
+NOTES = 2 * SMALL + 2
+SCRATCH = 2 * SMALL * SMALL + NOTES
 #: at least as many lanes as a pack has
 MOST_LANES = 16
 #: numbers of a matrix whose columns begin at full packs
@@ -32,13 +31,11 @@ def column_stride(m: int, n: int) -> int:
 
 def eliminate_small(m: int, n: int, stride: int, a: Array, pivots: Positions) -> None:
     """Replace a small matrix by its factors."""
-    largest = local(ROWS * LANES)
-    numbers = largest[2:]
-    _number_in_numbers(stride if stride > LANES else LANES, largest)
+    numbers = local(SMALL * LANES)
+    _number_in_numbers(stride if stride > LANES else LANES, numbers)
     for k in range(m if m < n else n):
         column = a[k * stride :]
-        _search_in_numbers(m, k, column, largest)
-        other = int(largest[0])
+        other = int(_search_in_numbers(m, k, column, numbers))
         pivots[k] = other + 1
         _exchange(n, stride, k, other, a)
         if LANES > 1 and m > FEW:
@@ -71,8 +68,15 @@ def _clear_rows(
 
 def load_together(m: int, n: int, a: Array, work: Packs) -> None:
     """Load a group of matrices, by columns, each into a lane."""
-    for i in range(m):
-        load_adjacent(n, m * n, m, a[i * n :], work[i:])
+    if n < LANES:  # rows are shorter than the squares that are loaded at once
+        rows = work[m * n :]
+        load_adjacent(m * n, m * n, 1, a, rows)
+        for i in range(m):
+            for j in range(n):
+                work[j * m + i] = rows[i * n + j]
+    else:
+        for i in range(m):
+            load_adjacent(n, m * n, m, a[i * n :], work[i:])
 
 
 def load_right_sides(by_rows: int, n: int, m: int, b: Array, right: Packs) -> None:
@@ -101,43 +105,83 @@ def load_identities(n: int, right: Packs) -> None:
         right[k * (n + 1)] = spread(1.0)
 
 
-def eliminate_together(
-    keeps: int, m: int, n: int, columns: int, work: Array, pivots: Positions
-) -> None:
-    """Eliminate in a group of matrices of ``n`` columns, which right sides may follow."""
-    steps = m if m < n else n
-    largest = work[m * columns * LANES :]
-    _check(m * n, work, largest)
-    _number(m, largest)
-    for k in range(steps):
-        _search(m, k, work[k * m * LANES :], largest)
-        for lane in range(LANES):
-            other = int(largest[lane])
-            pivots[lane * steps + k] = other + 1
+def eliminate_together(keeps: int, m: int, n: int, columns: int, work: Array) -> None:
+    """Eliminate in a group of matrices of ``n`` columns, which right sides may follow.
+
+    Rows of factors are exchanged, too, if ``keeps``.
+    """
+    notes = work[m * columns * LANES :]
+    add_zeros(m * n, work, notes)
+    numbers = notes[LANES:]
+    places = numbers[m * LANES :]
+    _number(m, numbers)
+    _search_first(m, work, numbers, places)
+    for k in range(m if m < n else n):
+        column = work[k * m * LANES :]
         if keeps == 1:
-            _exchange_in_lanes(m, k, k, work, largest)
-        _exchange_and_divide(m, k, work[k * m * LANES :], largest)
-        rest = (columns - k - 1) % 4
-        for c in range(k + 1, columns - rest, 4):
-            _clear_four(m, k, work[k * m * LANES :], work[c * m * LANES :], largest)
-        for c in range(columns - rest, columns):
-            _clear_one(m, k, work[k * m * LANES :], work[c * m * LANES :], largest)
+            _exchange_in_lanes(m, k, k, work, numbers, places)
+        after = columns - k - 1
+        first = (after + 3) % 4 + 1 if after > 0 else 0
+        s = column[m * LANES :]
+        _clear_first(first, m, k, column, s, numbers, places)
+        if first < after:
+            stay = _is_pack(numbers[k * LANES], places[k * LANES :])
+            for c in range(first, after, 4):
+                t = s[c * m * LANES :]
+                if stay == 1:
+                    _subtract_four(m, k, column, t)
+                else:
+                    _clear_columns(0, 4, m, k, column, t, numbers, places)
 
 
-def _check(n: int, s: Packs, found: Packs) -> None:
-    """Write zero into lanes of which all numbers are finite, else NaN, after the first pack."""
-    a = spread(0.0)
-    b = a
-    c = a
-    d = a
-    for i in range(0, n - 3, 4):
-        a += s[i] - s[i]
-        b += s[i + 1] - s[i + 1]
-        c += s[i + 2] - s[i + 2]
-        d += s[i + 3] - s[i + 3]
-    for i in range(n - n % 4, n):
-        a += s[i] - s[i]
-    found[1] = a + b + c + d
+def _clear_first(
+    count: int, m: int, k: int, column: Packs, s: Packs, numbers: Packs, places: Packs
+) -> None:
+    """Do step ``k`` in its column and in the ``count`` ones that follow, at most four."""
+    if count == 4:
+        _clear_columns(1, 4, m, k, column, s, numbers, places)
+    elif count == 3:
+        _clear_columns(1, 3, m, k, column, s, numbers, places)
+    elif count == 2:
+        _clear_columns(1, 2, m, k, column, s, numbers, places)
+    elif count == 1:
+        _clear_columns(1, 1, m, k, column, s, numbers, places)
+    else:
+        _clear_columns(1, 0, m, k, column, column, numbers, places)
+
+
+def _is_pack(x: Real, a: Array) -> int:
+    """1 if all numbers of a pack are ``x``, else 0."""
+    found = 1
+    for lane in range(LANES):
+        found = found if a[lane] == x else 0
+    return found
+
+
+def _subtract_four(m: int, k: int, column: Packs, s: Packs) -> None:
+    """Subtract row ``k`` of each lane from those below, in four columns."""
+    t = s[m:]
+    u = s[2 * m :]
+    v = s[3 * m :]
+    y0 = s[k]
+    y1 = t[k]
+    y2 = u[k]
+    y3 = v[k]
+    for i in range(k + 1, m):
+        factor = column[i]
+        s[i] -= rounded(factor * y0)
+        t[i] -= rounded(factor * y1)
+        u[i] -= rounded(factor * y2)
+        v[i] -= rounded(factor * y3)
+
+
+def take_pivots_together(n: int, s: Packs, notes: Packs) -> None:
+    """Write pivots, with a negative sign where rows were exchanged, over the notes of a group."""
+    flag = notes[0]
+    for k in range(n):
+        pivot = s[k * (n + 1)]
+        here = notes[1 + n + k] == notes[1 + k]
+        notes[k] = (pivot if here else -pivot) + flag
 
 
 def substitute_back(n: int, m: int, s: Packs, right: Array) -> None:
@@ -185,31 +229,34 @@ def _substitute_four(n: int, s: Packs, a: Packs) -> None:
             d[i] -= factor * x3
 
 
-def _number(m: int, found: Packs) -> None:
-    """Write the numbers of rows after the second pack."""
+def _number(m: int, numbers: Packs) -> None:
+    """Write the numbers of rows."""
     number = spread(0.0)
     for i in range(m):
-        found[2 + i] = number
+        numbers[i] = number
         number += 1.0
 
 
 _number_in_numbers = in_numbers(_number)
 
 
-def _search(m: int, k: int, column: Packs, place: Packs) -> None:
-    """Find the row, from ``k`` on, of the largest element of a column."""
-    numbers = place[2:]
-    best = abs(column[k])
+def _search(m: int, k: int, column: Packs, numbers: Packs) -> Pack:
+    """The row, from ``k`` on, of the largest element of a column."""
+    best = spread(-1.0)
     found = numbers[k]
-    for i in range(k + 1, m):
+    for i in range(k, m):
         size = abs(column[i])
         larger = size > best
         best = size if larger else best
         found = numbers[i] if larger else found
-    place[0] = found
+    return found
 
 
 _search_in_numbers = in_numbers(_search)
+
+
+def _search_first(m: int, column: Packs, numbers: Packs, places: Packs) -> None:
+    places[0] = _search(m, 0, column, numbers)
 
 
 def _exchange(n: int, stride: int, k: int, other: int, a: Array) -> None:
@@ -222,52 +269,19 @@ def _exchange(n: int, stride: int, k: int, other: int, a: Array) -> None:
             column[other] = x
 
 
-def _exchange_in_lanes(m: int, n: int, k: int, s: Packs, place: Packs) -> None:
+def _exchange_in_lanes(m: int, n: int, k: int, s: Packs, numbers: Packs, places: Packs) -> None:
     """Exchange row ``k`` of each lane with another one, in the first ``n`` columns."""
+    other = places[k]
     for c in range(n):
         column = s[c * m :]
         x = column[k]
-        column[k] = _row(m, k, column, place)
+        y = x
         for i in range(k + 1, m):
-            y = column[i]
-            here = place[0] == place[2 + i]
-            column[i] = x if here else y
-
-
-def _row(m: int, k: int, column: Packs, place: Packs) -> Pack:
-    """The elements of a column in the rows that are exchanged with row ``k``."""
-    numbers = place[2:]
-    other = place[0]
-    found = column[k]
-    for i in range(k + 1, m):
-        found = column[i] if other == numbers[i] else found
-    return found
-
-
-def _exchange_and_divide(m: int, k: int, column: Packs, place: Packs) -> None:
-    """Exchange row ``k`` of a column with another one, and divide those below by it.
-
-    See `_divide`.
-    """
-    numbers = place[2:]
-    other = place[0]
-    x = column[k]
-    pivot = _row(m, k, column, place)
-    column[k] = pivot
-    divisor = 1.0 if pivot == 0.0 else pivot
-    for i in range(k + 1, m):
-        column[i] = (x if other == numbers[i] else column[i]) / divisor
-
-
-def _clear_one(m: int, k: int, column: Packs, s: Packs, place: Packs) -> None:
-    """Exchange row ``k`` of each lane with another one, and subtract it, in one column."""
-    numbers = place[2:]
-    other = place[0]
-    x = s[k]
-    y = _row(m, k, s, place)
-    s[k] = y
-    for i in range(k + 1, m):
-        s[i] = (x if other == numbers[i] else s[i]) - rounded(column[i] * y)
+            z = column[i]
+            here = other == numbers[i]
+            y = z if here else y
+            column[i] = x if here else z
+        column[k] = y
 
 
 def _divide(m: int, k: int, column: Packs) -> None:
@@ -292,38 +306,75 @@ def _clear(m: int, n: int, k: int, s: Packs) -> None:
             other[i] -= rounded(column[i] * x)
 
 
-def _clear_four(m: int, k: int, column: Packs, s: Packs, place: Packs) -> None:
-    """Exchange row ``k`` of each lane with another one, and subtract it, in four columns."""
-    numbers = place[2:]
-    other = place[0]
-    b = s[m:]
-    c = s[2 * m :]
-    d = s[3 * m :]
+def _clear_columns(
+    first: int, n: int, m: int, k: int, column: Packs, s: Packs, numbers: Packs, places: Packs
+) -> None:
+    """Exchange row ``k`` of each lane with another one, and subtract it, in ``n`` columns.
+
+    If they are the first ones, also exchange and divide in ``column``, see `_divide`, and find the
+    next pivot.  ``first`` and ``n``, at most 4, are constants: what is not stored is not computed.
+    """
+    t = s[m if n > 1 else 0 :]
+    u = s[2 * m if n > 2 else 0 :]
+    v = s[3 * m if n > 3 else 0 :]
+    other = places[k]
+    x = column[k]
     x0 = s[k]
-    x1 = b[k]
-    x2 = c[k]
-    x3 = d[k]
+    x1 = t[k]
+    x2 = u[k]
+    x3 = v[k]
+    pivot = x
     y0 = x0
     y1 = x1
     y2 = x2
     y3 = x3
     for i in range(k + 1, m):
         here = other == numbers[i]
+        pivot = column[i] if here else pivot
         y0 = s[i] if here else y0
-        y1 = b[i] if here else y1
-        y2 = c[i] if here else y2
-        y3 = d[i] if here else y3
-    s[k] = y0
-    b[k] = y1
-    c[k] = y2
-    d[k] = y3
+        y1 = t[i] if here else y1
+        y2 = u[i] if here else y2
+        y3 = v[i] if here else y3
+    _store_row(n, k, y0, y1, y2, y3, s, t, u, v)
+    if first == 1:
+        column[k] = pivot
+    divisor = 1.0 if pivot == 0.0 else pivot
+    best = spread(-1.0)
+    found = numbers[k + 1]
     for i in range(k + 1, m):
         here = other == numbers[i]
         factor = column[i]
-        s[i] = (x0 if here else s[i]) - rounded(factor * y0)
-        b[i] = (x1 if here else b[i]) - rounded(factor * y1)
-        c[i] = (x2 if here else c[i]) - rounded(factor * y2)
-        d[i] = (x3 if here else d[i]) - rounded(factor * y3)
+        if first == 1:
+            factor = (x if here else factor) / divisor
+            column[i] = factor
+        z = (x0 if here else s[i]) - rounded(factor * y0)
+        larger = abs(z) > best
+        best = abs(z) if larger else best
+        found = numbers[i] if larger else found
+        if n > 0:
+            s[i] = z
+        if n > 1:
+            t[i] = (x1 if here else t[i]) - rounded(factor * y1)
+        if n > 2:
+            u[i] = (x2 if here else u[i]) - rounded(factor * y2)
+        if n > 3:
+            v[i] = (x3 if here else v[i]) - rounded(factor * y3)
+    if first == 1:
+        places[k + 1] = found
+
+
+def _store_row(
+    n: int, k: int, y0: Pack, y1: Pack, y2: Pack, y3: Pack, s: Packs, t: Packs, u: Packs, v: Packs
+) -> None:
+    """Store element ``k`` of the first ``n`` of four columns."""
+    if n > 0:
+        s[k] = y0
+    if n > 1:
+        t[k] = y1
+    if n > 2:
+        u[k] = y2
+    if n > 3:
+        v[k] = y3
 
 
 _divide_in_numbers = in_numbers(_divide)
@@ -347,6 +398,21 @@ def substitute_columns(
         x = b[lane * n :]
         for i in range(n):
             x[i] = work[i * LANES + lane]
+
+
+def invert_small(n: int, stride: int, a: Array, pivots: Positions, found: Array) -> None:
+    """Write the inverse of one matrix, from its factors; columns are computed in lanes."""
+    work = local(SMALL * LANES)
+    for j in range((n + LANES - 1) // LANES):
+        first = j * LANES
+        count = n - first if n - first < LANES else LANES
+        for k in range(n * LANES):
+            work[k] = 0.0
+        for lane in range(count):
+            work[(first + lane) * LANES + lane] = 1.0
+        _substitute_in_lanes(n, stride, a, pivots, work)
+        for i in range(n):
+            copy(count, work[i * LANES :], found[i * n + first :])
 
 
 def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Packs) -> None:

@@ -165,7 +165,7 @@ class DetCotangent(MatrixOp):
         self, x: TensorVariable, found: TensorVariable, g: TensorVariable
     ) -> TensorVariable:
         """The result as a graph."""
-        return match_dtype(_inverse(adjoint(x)) * (g * conjugate(found)), x)
+        return match_dtype(adjoint(_inverse(x)) * (g * conjugate(found)), x)
 
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:

@@ -75,7 +75,7 @@ def simpler_condition(
     "switch(condition, a, b)",
     where=some("switch"),
     law="exact",
-    tags=("local_merge_switch_same_cond", "cleanup"),
+    tags=("local_merge_switch_same_cond", "cleanup", "shape_unsafe"),
     tested_on=(
         "switch(gt(x, 0), switch(gt(x, 0), y, z), 1)",
         "switch(gt(x, 0), y, switch(gt(x, 0), 1, z))",

@@ -22,6 +22,7 @@ from phintys.tensor.rules.matrices import (
     main_diagonal,
     matrix_rule,
     nan_unless,
+    square_diagonal,
     transpose,
 )
 from phintys.tensor.variable import TensorVariable
@@ -39,7 +40,7 @@ def cholesky_of_diagonal(ctx: Context, node: Apply, op: Cholesky) -> Replacement
     (x,) = node.inputs
     if op.on_error != "nan" or not is_real(x) or not holds(ctx, x, DIAGONAL):
         return None
-    d = main_diagonal(x, node.outputs[0].type.dtype)
+    d = square_diagonal(ctx, x, node.outputs[0].type.dtype)
     return fitted(
         node,
         nan_unless(
@@ -98,6 +99,5 @@ def exponential_of_diagonal(ctx: Context, node: Apply, op: Expm) -> Replacement:
     (x,) = node.inputs
     if not holds(ctx, x, DIAGONAL):
         return None
-    return fitted(
-        node, diagonal_matrix(functions.exp(main_diagonal(x, node.outputs[0].type.dtype)))
-    )
+    d = square_diagonal(ctx, x, node.outputs[0].type.dtype)
+    return fitted(node, diagonal_matrix(functions.exp(d)))

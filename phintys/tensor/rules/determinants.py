@@ -27,8 +27,8 @@ from phintys.tensor.rules.matrices import (
     core_op,
     fitted,
     holds,
-    main_diagonal,
     matrix_rule,
+    square_diagonal,
     square_parts,
 )
 from phintys.tensor.shape import length
@@ -40,9 +40,9 @@ Logarithm = tuple[TensorVariable, TensorVariable]
 
 
 def _triangle(ctx: Context, x: Variable) -> TensorVariable | None:
-    """The diagonal of a triangular matrix; None if it is not known to be one."""
+    """The diagonal of a triangular matrix, which is square; None if it is not known to be one."""
     known = holds(ctx, x, LOWER_TRIANGULAR) or holds(ctx, x, UPPER_TRIANGULAR)
-    return main_diagonal(x, inexact(x.type.dtype)) if known else None
+    return square_diagonal(ctx, x, inexact(x.type.dtype)) if known else None
 
 
 def _square_factors(ctx: Context, x: Any) -> tuple[Variable, Variable] | None:

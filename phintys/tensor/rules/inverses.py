@@ -6,30 +6,30 @@ remains is NaN or the exact result (law `normwise`).
 
 from __future__ import annotations
 
-from phintys.assumptions import DIAGONAL, ORTHOGONAL, SQUARE
+from phintys.assumptions import DIAGONAL, ORTHOGONAL
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, cast, conjugate, functions
-from phintys.tensor.inference.parts import rank, transposed
+from phintys.tensor.inference.parts import transposed
 from phintys.tensor.linalg.constructors import BlockDiagonal, block_diag
 from phintys.tensor.linalg.inverse import MatrixInverse, inv
 from phintys.tensor.linalg.products import KroneckerProduct, kron
 from phintys.tensor.linalg.solvers.general import Solve, solve
 from phintys.tensor.rules.matrices import (
+    asserted_square,
     core_op,
     diagonal_matrix,
     fitted,
     holds,
-    main_diagonal,
     matrix_rule,
     nan_unless,
     product,
+    square_diagonal,
     square_parts,
     transpose,
 )
 from phintys.tensor.rules.structured import core_ranks
-from phintys.tensor.shape import length, specify_shape
 
 
 def inverted(v: Variable) -> Variable | None:
@@ -50,15 +50,7 @@ def inverted(v: Variable) -> Variable | None:
 )
 def inverse_of_inverse(ctx: Context, node: Apply, op: MatrixInverse) -> Replacement:
     x = inverted(node.inputs[0])
-    return None if x is None else fitted(node, _asserted_square(ctx, x))
-
-
-def _asserted_square(ctx: Context, x: Variable) -> Variable:
-    """``x``, with a check that it is square unless that is known: an inverse makes it, too."""
-    if holds(ctx, x, SQUARE):
-        return x
-    n = rank(x)
-    return specify_shape(x, [*[None] * (n - 1), length(x, n - 2)])
+    return None if x is None else fitted(node, asserted_square(ctx, x))
 
 
 @matrix_rule(
@@ -77,7 +69,7 @@ def inverse_of_diagonal(ctx: Context, node: Apply, op: MatrixInverse) -> Replace
     (x,) = node.inputs
     if not holds(ctx, x, DIAGONAL):
         return None
-    d = main_diagonal(x, node.outputs[0].type.dtype)
+    d = square_diagonal(ctx, x, node.outputs[0].type.dtype)
     inverse = diagonal_matrix(functions.true_div(1, d))
     return fitted(node, nan_unless(functions.neq(d, 0), inverse, 2))
 
@@ -91,7 +83,9 @@ def inverse_of_diagonal(ctx: Context, node: Apply, op: MatrixInverse) -> Replace
 )
 def inverse_of_orthogonal(ctx: Context, node: Apply, op: MatrixInverse) -> Replacement:
     (x,) = node.inputs
-    return fitted(node, conjugate(transpose(x))) if holds(ctx, x, ORTHOGONAL) else None
+    if not holds(ctx, x, ORTHOGONAL):
+        return None  # what is declared orthogonal may have more rows than columns
+    return fitted(node, conjugate(transpose(asserted_square(ctx, x))))
 
 
 @matrix_rule(
@@ -175,5 +169,5 @@ def solution_with_inverse(ctx: Context, node: Apply, op: Solve) -> Replacement:
     x = inverted(a) if op.assume_a == "gen" else None
     if x is None:
         return None
-    x, dtype = _asserted_square(ctx, x), node.outputs[0].type.dtype  # integers would wrap
+    x, dtype = asserted_square(ctx, x), node.outputs[0].type.dtype  # integers would wrap
     return fitted(node, product(cast(x, dtype), cast(b, dtype), op.b_ndim))

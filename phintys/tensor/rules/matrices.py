@@ -18,6 +18,7 @@ from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import diagonal_values, rank, transposed
 from phintys.tensor.linalg.products import KroneckerProduct
 from phintys.tensor.reduce import all as every
+from phintys.tensor.shape import length, specify_shape
 from phintys.tensor.static import known_constant
 from phintys.tensor.variable import TensorVariable
 
@@ -80,6 +81,25 @@ def main_diagonal(x: Variable, dtype: str | None = None) -> TensorVariable:
     found: Any = diagonal_values(x)
     found = diagonal(x, 0, rank(x) - 2, rank(x) - 1) if found is None else found
     return cast(found, dtype or x.type.dtype)
+
+
+def square_diagonal(ctx: Context, x: Variable, dtype: str | None = None) -> TensorVariable:
+    """`main_diagonal` of matrices, with a check that they are square unless that is known."""
+    d = main_diagonal(x, dtype)
+    if holds(ctx, x, SQUARE):
+        return d
+    n, batch = rank(x), [None] * (rank(d) - 1)
+    rows, columns = length(x, n - 2), length(x, n - 1)
+    # the diagonal is as long as the shorter side
+    return specify_shape(specify_shape(d, [*batch, rows]), [*batch, columns])
+
+
+def asserted_square(ctx: Context, x: Variable) -> Variable:
+    """``x``, with a check that it is square unless that is known: removed ops check it."""
+    if holds(ctx, x, SQUARE):
+        return x
+    n = rank(x)
+    return specify_shape(x, [*[None] * (n - 1), length(x, n - 2)])
 
 
 def parts_of(v: Variable, cls: type[Op]) -> list[TensorVariable] | None:

@@ -22,6 +22,7 @@ from phintys.tensor.rules.matrices import (
     holds,
     main_diagonal,
     matrix_rule,
+    square_diagonal,
 )
 from phintys.tensor.shape import length
 from phintys.tensor.sort import argsort, sort
@@ -64,7 +65,7 @@ def eigenvalues_of_diagonal(ctx: Context, node: Apply, op: Eigh | Eigvalsh) -> R
     (x, *others) = node.inputs
     if others or not is_real(x) or not holds(ctx, x, DIAGONAL):
         return None
-    d = main_diagonal(x, node.outputs[0].type.dtype)
+    d = square_diagonal(ctx, x, node.outputs[0].type.dtype)
     if isinstance(op, Eigvalsh):
         return fitted(node, sort(d))
     return _all_fitted(node, [sort(d), _unit_columns(argsort(d), node.outputs[1].type.dtype)])

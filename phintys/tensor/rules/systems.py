@@ -7,6 +7,7 @@ from phintys.assumptions import (
     LOWER_TRIANGULAR,
     ORTHOGONAL,
     POSITIVE_DEFINITE,
+    SQUARE,
     TRIDIAGONAL,
     UPPER_TRIANGULAR,
 )
@@ -22,13 +23,14 @@ from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.rules.blocks import rows_of_blocks
 from phintys.tensor.rules.matrices import (
     as_rows,
+    asserted_square,
     broadcast_alike,
     fitted,
     holds,
-    main_diagonal,
     matrix_rule,
     nan_unless,
     product,
+    square_diagonal,
     square_parts,
     transpose,
 )
@@ -60,18 +62,18 @@ def solution_with_diagonal(ctx: Context, node: Apply, op: Solve | SolveTriangula
     if not holds(ctx, a, DIAGONAL) or not broadcast_alike(a, -1, b, -op.b_ndim):
         return None
     if isinstance(op, Solve) and op.assume_a == "pos":
-        return None if not holds(ctx, a, POSITIVE_DEFINITE) else _divided(node, op.b_ndim)
+        return None if not holds(ctx, a, POSITIVE_DEFINITE) else _divided(ctx, node, op.b_ndim)
     if isinstance(op, Solve) and op.assume_a == "her" and not is_real(a):
         return None  # it reads the real part of the diagonal
     if isinstance(op, SolveTriangular) and op.unit_diagonal:
-        return fitted(node, b)
-    return _divided(node, op.b_ndim)
+        return fitted(node, b) if holds(ctx, a, SQUARE) else None
+    return _divided(ctx, node, op.b_ndim)
 
 
-def _divided(node: Apply, b_ndim: int) -> Variable | None:
+def _divided(ctx: Context, node: Apply, b_ndim: int) -> Variable | None:
     """The right sides divided by the diagonal of the matrix."""
     a, b = node.inputs
-    d = main_diagonal(a, node.outputs[0].type.dtype)
+    d = square_diagonal(ctx, a, node.outputs[0].type.dtype)
     found = functions.true_div(b, as_rows(d) if b_ndim == 2 else d)
     return fitted(node, nan_unless(functions.neq(d, 0), found, b_ndim))
 
@@ -118,7 +120,7 @@ def solution_with_orthogonal(ctx: Context, node: Apply, op: Solve) -> Replacemen
     a, b = node.inputs
     if op.assume_a not in GENERAL or not holds(ctx, a, ORTHOGONAL):
         return None
-    return fitted(node, product(conjugate(transpose(a)), b, op.b_ndim))
+    return fitted(node, product(conjugate(transpose(asserted_square(ctx, a))), b, op.b_ndim))
 
 
 @matrix_rule(

@@ -202,8 +202,12 @@ def _factor_together(lower: int, n: int, x: Array, a: Array) -> int:
     pivots = local(SMALL * LANES)
     down = n if lower == 1 else 1
     right = 1 if lower == 1 else n
-    for i in range(n):
-        load_adjacent(n, n * n, right, x[i * n :], work[i * down * LANES :])
+    for i in range(n):  # the squares of the triangle
+        diagonal = i - i % LANES
+        first = 0 if lower == 1 else diagonal
+        stop = diagonal + LANES if lower == 1 and diagonal + LANES < n else n
+        row = work[(i * down + first * right) * LANES :]
+        load_adjacent(stop - first, n * n, right, x[i * n + first :], row)
     _factor(n, work, pivots)
     _examine(n, pivots)
     _clear_rest(n, work)

@@ -245,6 +245,8 @@ def lstsq(x: TensorLike, y: TensorLike, rcond: TensorLike | None = None) -> list
     (array([2.]), array([2.]))
     """
     a, b = as_tensor_variable(x), as_tensor_variable(y)
+    if a.type.ndim < 2:
+        raise ValueError(f"lstsq takes matrices for x; {a} has {a.type.ndim} dimensions.")
     right = expand_dims(b, 1) if b.type.ndim == 1 else b
     rows, columns = a.shape[-2], a.shape[-1]
     if rcond is None:
