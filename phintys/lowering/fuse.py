@@ -197,6 +197,10 @@ class Fusion:
             total += 1 if base.id in self.must_store else self._costs[base.id]
         return min(total, _SATURATED)
 
+    def is_worth_storing(self, value: Value) -> bool:
+        """Whether another kernel of the same cluster loads an elementwise value, if it can."""
+        return self._costs[value.id] > CHEAP and bool(self.without_ones(self.shape(value)))
+
     def is_recomputed(self, value: Value) -> bool:
         """Whether other clusters compute an elementwise value themselves instead of loading it."""
         total = self._costs[value.id]

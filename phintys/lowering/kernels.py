@@ -308,6 +308,10 @@ def write_cluster(layouts: Layouts, cluster: Cluster) -> list[Nest]:
         writer.root(value)
         if roots and writer.is_too_large() and value.starts_kernel:
             writer.reset(mark)
+            for shared in _shared(writer, value):
+                layouts.fusion.stored.add(shared.id)
+                writer.root(shared)
+                roots.append(shared)
             result.append(_finished(writer, roots))
             written.update(v.id for v in roots)
             writer, roots = KernelWriter(layouts, cluster, written), []
@@ -315,6 +319,30 @@ def write_cluster(layouts: Layouts, cluster: Cluster) -> list[Nest]:
         roots.append(value)
     result.append(_finished(writer, roots))
     return result
+
+
+def _shared(writer: KernelWriter, root: Value) -> list[Value]:
+    """The values of a kernel that the next one would compute again for its first root.
+
+    They are stored instead: in a chain of which a part is stored for its gradient, each kernel
+    would compute the whole chain before it.
+    """
+    fusion, found = writer.fusion, dict[int, Value]()
+    seen, stack = {root.id}, [root]
+    while stack:
+        for arg in stack.pop().args:
+            v = arg.base
+            if v.id in seen or v.is_number or v.id in fusion.stored:
+                continue
+            seen.add(v.id)
+            place = fusion.places.get(v.id)
+            if place is None or place.cluster is not writer.cluster or not v.is_elementwise:
+                continue
+            if (v.id, writer.natural(place.axes)) not in writer.memo:
+                stack.append(v)
+            elif fusion.is_worth_storing(v):
+                found[v.id] = v
+    return list(found.values())
 
 
 def _finished(writer: KernelWriter, roots: list[Value]) -> Nest:

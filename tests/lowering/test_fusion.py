@@ -24,6 +24,7 @@ def op(name: str) -> Callable[..., Value]:
 
 
 exp, log, add, sub, mul, div = map(op, ("exp", "log", "add", "sub", "mul", "div"))
+sin, cos = map(op, ("sin", "cos"))
 tanh, sigmoid, softplus = map(op, ("tanh", "sigmoid", "softplus"))
 
 
@@ -239,3 +240,26 @@ def test_deep_graphs_do_not_recurse() -> None:
     for _ in range(20_000):
         y = tanh(b, y)
     assert kinds(compiled(b, y))["Kernel"] < 200
+
+
+def test_a_chain_of_which_a_part_is_stored_is_computed_once():
+    """A gradient reads many values of a chain, more than one kernel stores."""
+    b = Builder()
+    x = y = b.input("float64", (None,), "x")
+    arguments = []
+    for _ in range(100):
+        arguments.append(mul(b, y, b.const(1.25)))
+        y = add(b, sin(b, arguments[-1]), y)
+    slope = b.fill(b.const(1.0), b.shape(x))
+    for argument in reversed(arguments):
+        slope = mul(b, slope, add(b, cos(b, argument), b.const(0.8)))
+    program = compiled(b, y, slope)
+    body = [inst.op for step in program.steps if isinstance(step, Kernel) for inst in step.body]
+    assert body.count("sin") == body.count("cos") == 100
+    value = end = np.linspace(0.0, 1.0, 5)
+    expected = np.ones(5)
+    for _ in range(100):
+        expected = expected * (np.cos(1.25 * end) + 0.8)
+        end = np.sin(1.25 * end) + end
+    for found, wanted in zip(interpret(program, value), (end, expected), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)

@@ -491,7 +491,7 @@ def _multiplied(ctx: Context, v: Variable, root: Apply) -> list[Variable]:
 
 #: How many products and quotients of a chain are collected at once.  Where nothing can be gained
 #: each of them is tried, so without a limit the time would be quadratic.
-MOST_OPENED = 64
+MOST_OPENED = 32
 
 
 def _factors(
