@@ -2,9 +2,8 @@
 
 Formulas: NIST Digital Library of Mathematical Functions (DLMF) 5.5 (recurrences and reflections),
 5.11 (Stirling's series) and 5.15.  Arguments below 3 are moved by a recurrence into an interval on
-which a polynomial was fitted; from 3 on, the
-asymptotic series is used.  Negative arguments take a slow path, a function of the argument and of
-the result for its magnitude.
+which a polynomial was fitted; from 3 on, the asymptotic series is used.  Negative arguments take a
+slow path, a function of the argument and of the result for its magnitude.
 """
 
 from __future__ import annotations
