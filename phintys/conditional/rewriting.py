@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from phintys.conditional.lazy import Absent, LazyIfElse
 from phintys.conditional.op import IfElse, chosen
@@ -15,6 +16,7 @@ from phintys.rewriting.database import optdb
 from phintys.rewriting.rewriter import GraphRewriter
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
+from phintys.tensor.elemwise import functions
 from phintys.tensor.rules import canonicalize, specialize, stabilize
 from phintys.tensor.rules.match import number
 
@@ -116,7 +118,7 @@ class IntroduceLazyIfElse(GraphRewriter):
             made.add(group)
         groups = [group for group in places.groups if group.place is None]
         new: dict[Variable, Variable] = {}
-        for group in sorted(groups, key=lambda group: group.level):
+        for group in sorted(groups, key=lambda group: group.order):
             made.apply(group, new)
         old = [v for group in groups for node in group.nodes for v in node.outputs]
         pairs = [(v, new[v]) for v in old if v in new]
@@ -166,7 +168,7 @@ class _Made:
         for entity in self._in_order(branch):
             if isinstance(entity, Group):
                 _, inputs = self.ops[entity]
-                external.update(_outside([entity.condition, *inputs], new))
+                external.update(_outside([*entity.conditions, *inputs], new))
                 self.apply(entity, new)
             elif entity in self.places.aliases:
                 side = self.places.aliases[entity]
@@ -187,14 +189,25 @@ class _Made:
         levels, aliases = self.places.levels, self.places.aliases
         nodes = [n for n in reversed(branch.nodes) if n in aliases or not isinstance(n.op, IfElse)]
         entities: list[Apply | Group] = [*branch.groups, *nodes]
-        return sorted(entities, key=lambda e: e.level if isinstance(e, Group) else levels[e])
+        return sorted(entities, key=lambda e: e.order if isinstance(e, Group) else (levels[e], 0))
 
     def apply(self, group: Group, new: dict[Variable, Variable]) -> None:
         """Add the outputs of a group, as functions of variables among which ``new`` are renamed."""
         op, inputs = self.ops[group]
-        with inherit(group.nodes[-1].origin):
-            node = op.make_node(*[new.get(v, v) for v in (group.condition, *inputs)])
+        cases = [[(new.get(v, v), side) for v, side in case] for case in group.cases]
+        first = group.branches[True].nodes[0] if group.is_guard else group.nodes[-1]
+        with inherit(first.origin):
+            node = op.make_node(_any(cases), *[new.get(v, v) for v in inputs])
         new.update(zip(group.outputs, node.outputs))
+
+
+def _any(cases: Sequence[Sequence[tuple[Variable, bool]]]) -> Variable:
+    """Whether all conditions of one of some cases have their outcomes."""
+    if len(cases) == 1:
+        return cases[0][0][0]
+    is_met = {True: functions.neq, False: functions.eq}
+    found = [reduce(functions.and_, [is_met[side](v, 0) for v, side in case]) for case in cases]
+    return reduce(functions.or_, found)
 
 
 def _outside(

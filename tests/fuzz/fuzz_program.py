@@ -196,7 +196,14 @@ def _perform(node: Any, known: dict[Variable, Any]) -> None:
 
 
 def _has_branches(fgraph: FunctionGraph) -> bool:
-    return any(isinstance(node.op, IfElse) for node in fgraph.apply_nodes)
+    """Whether there is a branch in a graph, or in a graph inside of an op of it."""
+    graphs = [fgraph]
+    for graph in graphs:
+        ops = [node.op for node in graph.apply_nodes]
+        if any(isinstance(op, IfElse) for op in ops):
+            return True
+        graphs += [op.expanded for op in ops if isinstance(op, InnerGraphOp)]
+    return False
 
 
 def _of_one_branch(fgraph: FunctionGraph, given: Sequence[Any]) -> list[Any]:

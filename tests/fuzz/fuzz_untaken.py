@@ -61,9 +61,13 @@ def _plain(g: Drawer, rng: random.Random) -> tuple[str, str]:
     y, x = g.item(kinds="f"), _array(g)
     small, large = g.integer(rng.randrange(5)), g.integer(rng.randrange(5, 9))
     failing = f"{y.name} + {_failing(g, rng, x, y.value.dtype.name)}"
-    if rng.random() < 0.5:
-        return f"phintys.ifelse(pt.gt({small}, {large}), {failing}, {y.name})", y.name
-    return f"phintys.ifelse(pt.lt({small}, {large}), {y.name}, {failing})", y.name
+    choices = [
+        f"phintys.ifelse(pt.gt({small}, {large}), {failing}, {y.name})",
+        f"phintys.ifelse(pt.lt({small}, {large}), {y.name}, {failing})",
+    ]
+    if rng.random() < 0.3:  # branches of different conditions share what fails
+        return f"pt.maximum({', '.join(choices)})", y.name
+    return rng.choice(choices), y.name
 
 
 def _in_a_step(g: Drawer, rng: random.Random) -> tuple[str, str]:

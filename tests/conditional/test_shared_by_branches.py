@@ -1,0 +1,92 @@
+"""What branches of several conditions share is computed only if one of them is taken."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys import ifelse
+from phintys.compile.mode import Mode
+
+CONDITIONS, ROWS = 3, 4
+MODES: list[Any] = ["FAST_RUN", "FAST_COMPILE", Mode("c", "fast_run")]
+
+
+class Program:
+    """A random program; numbers are read, added, and chosen.
+
+    ``steps`` are ``("read", k)``, ``("add", i, j)`` and ``("if", k, i, j)`` with numbers of
+    positions, of conditions and of earlier steps.
+    """
+
+    def __init__(self, seed: int) -> None:
+        draw = random.Random(seed)
+        self.steps: list[tuple[Any, ...]] = [("read", k) for k in range(3)]
+        for n in range(3, 14):
+            i, j = draw.randrange(n), draw.randrange(n)
+            kind = draw.choice(["add", "if", "if"])
+            condition = () if kind == "add" else (draw.randrange(CONDITIONS),)
+            self.steps.append((kind, *condition, i, j))
+
+    def expression(self, x: Any, positions: Any, conditions: Any) -> Any:
+        found: list[Any] = []
+        for kind, *given in self.steps:
+            if kind == "read":
+                found.append(pt.sqrt(x[positions[given[0]]]))
+            elif kind == "add":
+                found.append(found[given[0]] + 2 * found[given[1]])
+            else:
+                found.append(ifelse(conditions[given[0]], *(found[k] for k in given[1:])))
+        return found[-1]
+
+    def value(self, x: Any, positions: Any, conditions: Any) -> float:
+        """The value, for which only what is needed is computed; IndexError."""
+        known: dict[int, float] = {}
+        stack = [len(self.steps) - 1]
+        while stack:
+            n = stack[-1]
+            kind, *given = self.steps[n]
+            needed = given[-2:] if kind != "read" else []
+            if kind == "if":
+                needed = [needed[not conditions[given[0]]]]
+            missing = [k for k in needed if k not in known]
+            stack.extend(missing)
+            if not missing:
+                stack.pop()
+                values = [known[k] for k in needed]
+                if kind == "read":
+                    known[n] = float(np.sqrt(x[positions[given[0]]]))
+                else:
+                    known[n] = values[0] + 2 * values[1] if kind == "add" else values[0]
+        return known[len(self.steps) - 1]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_not_needed_is_not_computed(seed: int, mode: Any) -> None:
+    if mode == MODES[-1] and seed % 6:
+        return  # a C compiler takes a second
+    program = Program(seed)
+    x = pt.dvector("x")
+    positions, conditions = pt.lscalars(*"ijk"), pt.lscalars(*"abc")
+    expression = program.expression(x, positions, conditions)
+    f = phintys.function(
+        [x, *positions, *conditions], expression, mode=mode, on_unused_input="ignore"
+    )
+    draw = random.Random(seed)
+    rows = np.arange(1.0, ROWS + 1)
+    for case in range(2**CONDITIONS):
+        sides = [case >> k & 1 for k in range(CONDITIONS)]
+        given = [draw.choice([0, 3, 9, 9]) for _ in positions]
+        try:
+            expected = program.value(rows, given, sides)
+        except IndexError:
+            with pytest.raises(IndexError):
+                f(rows, *given, *sides)
+        else:
+            assert np.isclose(f(rows, *given, *sides), expected)
