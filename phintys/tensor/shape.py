@@ -42,6 +42,7 @@ __all__ = [
     "specify_broadcastable",
     "specify_shape",
     "tensor_from_scalar",
+    "unbroadcast",
 ]
 
 # ============================================================== scalars and 0-d tensors
@@ -467,6 +468,66 @@ def specify_broadcastable(x: TensorLike, *axes: int) -> TensorVariable:
     x = as_tensor_variable(x)
     chosen = normalize_axis_tuple(axes, x.type.ndim)
     return specify_shape(x, [1 if i in chosen else None for i in range(x.type.ndim)])
+
+
+class Unbroadcast(Op):
+    """A tensor in whose type the lengths along ``axes`` are unknown, so that they do not broadcast.
+
+    Parameters
+    ----------
+    axes
+        the axes, non-negative and ascending
+    """
+
+    # ----- class and static shape
+    __props__ = ("axes",)
+    is_linear = True
+    handles_missing = False
+    view_map = {0: [0]}
+
+    def __init__(self, *axes: int) -> None:
+        self.axes = tuple(sorted(map(int, axes)))
+
+    def make_node(self, x: TensorLike) -> Apply:
+        x = as_tensor_variable(x)
+        chosen = normalize_axis_tuple(self.axes, x.type.ndim)
+        shape = tuple([None if i in chosen else n for i, n in enumerate(x.type.shape)])
+        return Apply(self, [x], [TensorType(x.type.dtype, shape)()])
+
+    def shape_rule(self, s: ShapeContext, x: Lengths) -> list[Lengths]:
+        return [x]
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
+        output_storage[0][0] = inputs[0]
+
+    # ----- derivative
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[TensorVariable]:
+        return [specify_shape(cotangents[0], inputs[0].type.shape)]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
+        (x,) = batched_inputs
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return Unbroadcast(*[axis + batch for axis in self.axes]).make_node(x)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
+        return inputs[0]
+
+
+def unbroadcast(x: TensorLike, *axes: int) -> TensorVariable:
+    """``x`` with unknown static lengths along ``axes``: those of length 1 do not broadcast.
+
+    >>> import phintys.tensor as pt
+    >>> pt.unbroadcast(pt.row("x"), 0).type.broadcastable
+    (False, False)
+    """
+    x = as_tensor_variable(x)
+    chosen = [i for i in normalize_axis_tuple(axes, x.type.ndim) if x.type.shape[i] is not None]
+    return Unbroadcast(*chosen)(x) if chosen else x
 
 
 tensor_types.narrow.append(specify_shape)

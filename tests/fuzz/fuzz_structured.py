@@ -37,7 +37,7 @@ def _expand_dims(g: Drawer, name: str) -> Text:
     return f"pt.expand_dims({x.name}, {g.rng.randrange(-x.ndim - 1, x.ndim + 1)})"
 
 
-@draws("squeeze", "specify_broadcastable")
+@draws("squeeze", "specify_broadcastable", "unbroadcast")
 def _squeeze(g: Drawer, name: str) -> Text:
     x = g.item(lambda i: 1 in i.shape)
     axes = [k for k, n in enumerate(x.shape) if n == 1]

@@ -129,6 +129,8 @@ AXES = [
          numpy=lambda x: x[None, None, :, None, :, None]),
     Line("axes", "specify_broadcastable", "1m", lambda m, x: pt.specify_broadcastable(x, 0),
          numpy=lambda x: x),
+    Line("axes", "unbroadcast", "1m",
+         lambda m, x: pt.unbroadcast(pt.specify_broadcastable(x, 0), 0), numpy=lambda x: x),
     Line("axes", "shapes", "nm", lambda m, x: pt.shape_i(x, 1) + pt.shape_tuple(x)[0] + x.size,
          numpy=lambda x: sum(x.shape) + x.size),
     Line("axes", "broadcast_shape", "nm m", lambda m, x, y: _several(m, pt.broadcast_shape(x, y)),

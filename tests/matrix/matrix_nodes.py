@@ -266,6 +266,7 @@ SMOOTH = {
     "Shape_i": (lambda x: x * x.shape[0], [M]),
     "MakeVector": (lambda x: pt.stack([x[0], x[1] * 2, x[0]]), [V]),
     "SpecifyShape": (lambda x: pt.specify_shape(x, (3, None)), [M]),
+    "Unbroadcast": (lambda x: pt.unbroadcast(pt.specify_broadcastable(x, 0), 0), [ROW]),
     "Alloc": (lambda x: pt.alloc(x, 2, 3, 4), [M]),
     "Alloc, broadcast": (lambda x: pt.alloc(pt.specify_broadcastable(x, 0), 3, 4), [ROW]),
     "Reshape": (lambda x: x.reshape((2, -1)), [M]),

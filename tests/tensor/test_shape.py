@@ -96,6 +96,22 @@ def test_specified_lengths_become_static():
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_unknown_lengths_do_not_broadcast(mode):
+    x, y = pt.row("x"), pt.dmatrix("y")
+    z = pt.unbroadcast(x, 0)
+    assert z.type.shape == (None, None)
+    assert pt.unbroadcast(y, 0, 1) is y
+    f = phintys.function([x, y], [z + y, phintys.grad((z * y).sum(), x)], mode=mode)
+    total, derivative = f(np.ones((1, 3)), np.full((1, 3), 2.0))
+    assert_like(total, np.full((1, 3), 3.0))
+    assert_like(derivative, np.full((1, 3), 2.0))
+    with pytest.raises(ShapeError):
+        f(np.ones((1, 3)), np.ones((2, 3)))
+    with pytest.raises(ValueError, match="2"):
+        pt.unbroadcast(x, 2)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_specified_lengths_are_checked_where_used(mode):
     x, i = pt.dmatrix("x"), pt.iscalar("i")
     value = np.ones((2, 3))

@@ -36,6 +36,7 @@ from phintys.tensor.shape import (
     Shape_i,
     SpecifyShape,
     TensorFromScalar,
+    Unbroadcast,
 )
 
 TRACE_TIME_OPS.extend([MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape])
@@ -63,6 +64,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 @jax_funcify.register(TensorFromScalar)
 @jax_funcify.register(ScalarFromTensor)
+@jax_funcify.register(Unbroadcast)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return lambda x: x
 

@@ -28,6 +28,7 @@ from phintys.tensor.shape import (
     Shape_i,
     SpecifyShape,
     TensorFromScalar,
+    Unbroadcast,
 )
 from phintys.tensor.type_other import NoneTypeT
 
@@ -65,6 +66,11 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @numba_funcify.register(ScalarFromTensor)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled(define("scalar_from_tensor", ["x"], ["return x[()]"]))
+
+
+@numba_funcify.register(Unbroadcast)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return compiled(define("unbroadcast", ["x"], ["return x"]))
 
 
 @numba_funcify.register(SpecifyShape)
