@@ -443,7 +443,7 @@ def _divided_once(a: Dim, b: Dim) -> Dim | None:
     x, k = quotient.args[0], quotient.args[1].value or 0
     if not (k > 0 and b.value and 0 < b.value * k < _MODERATE and _is_moderate(x)):
         return None
-    return (x + shift * k) // (b.value * k)
+    return (x + shift * k) // (b.value * k) if abs(shift * k) < _MODERATE else None
 
 
 #: ops of expressions that are a single factor of a product

@@ -123,3 +123,11 @@ def test_long_lengths_get_symbols():
     assert b.long_lengths.spelled_out(length).symbols() == {Dim.symbol(("len", 0, 0))}
     program = verify(plan_memory(assemble(b, [b.map(lambda n, x: n.add(x, x), b.scalar(length))])))
     assert interpret(program, np.zeros(7))[0] == 2 * (7 + 30)
+
+
+@given(st.integers(-(2**62), 2**62), st.integers(1, 2**31), st.integers(1, 2**31), lengths)
+def test_quotients_of_quotients_have_no_constants_beyond_64_bits(shift, k, divisor, n):
+    symbol = Dim.symbol(("len", 0, 0))
+    found = (symbol // k + shift) // divisor
+    assert found.evaluate({symbol: n}) == (n // k + shift) // divisor
+    assert all(abs(d.value) < 2**63 for d in found.parts() if d.value is not None)
