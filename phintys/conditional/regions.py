@@ -189,8 +189,11 @@ class Places:
             return place
         conditions = dict.fromkeys(condition for case in found for condition, _ in case)
         owners = [node, *(v.owner for v in conditions if v.owner is not None)]
-        order = max(self.levels.get(owner, 0) for owner in owners) + 0.5, -len(found)
-        if any(order >= path[depth].group.order for path in paths):
+        level = max(self.levels.get(owner, 0) for owner in owners) + 0.5
+        orders = [path[depth].group.order for path in paths]
+        # before other guards that use the node
+        order = level, min([0, *(k for other, k in orders if other == level)]) - 1
+        if order >= min(orders):
             return place
         for condition in conditions:
             self._use(condition, place)

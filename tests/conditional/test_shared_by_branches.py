@@ -90,3 +90,20 @@ def test_what_is_not_needed_is_not_computed(seed: int, mode: Any) -> None:
                 f(rows, *given, *sides)
         else:
             assert np.isclose(f(rows, *given, *sides), expected)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_guard_before_another_one_with_as_many_cases(mode: str) -> None:
+    x, i = pt.dvector("x"), pt.lscalar("i")
+    a, b = pt.lscalars("a", "b")
+    root = pt.sqrt(x[i])
+    double = 2 * root  # is needed for a or b, as is the root
+    first, second = ifelse(a, double, pt.zeros(())), ifelse(b, double, pt.zeros(()))
+    third = ifelse(a, root * pt.exp(first), pt.zeros(()))
+    f = phintys.function([x, i, a, b], [second, third], mode=mode)
+    assert [float(v) for v in f(np.ones(2), 9, 0, 0)] == [0, 0]
+    for sides in ((0, 1), (1, 0), (1, 1)):
+        expected = [2.0 * sides[1], np.exp(2.0) * sides[0]]
+        np.testing.assert_allclose(f(np.ones(2), 1, *sides), expected)
+        with pytest.raises(IndexError):
+            f(np.ones(2), 9, *sides)
