@@ -16,7 +16,9 @@ from typing import Any, Union
 from phintys.conditional.op import IfElse, chosen
 from phintys.graph.results import array_type
 from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
 from phintys.tensor.elemwise import DimShuffle, Elemwise
+from phintys.tensor.reduce import CAReduce
 from phintys.tensor.shape import Shape, Shape_i
 
 #: branches that are nested deeper than this are computed with the branch around them
@@ -112,12 +114,10 @@ class Places:
         self.levels: dict[Apply, int] = {}
         self.uses: dict[Variable, list[Place]] = {v: [None] for v in outputs}
         self.found: dict[Any, Group] = {}
-        self.fallible: set[Apply] = set()
+        self.fallible = fallible(order)
         self.aliases: dict[Apply, bool] = {}  # nodes whose branch is known from their place
         for node in order:
             self.levels[node] = self._level(node)
-            if not _is_safe(node) or any(v.owner in self.fallible for v in node.inputs):
-                self.fallible.add(node)
         for node in reversed(order):
             self._put(node)
 
@@ -251,10 +251,25 @@ def _united(cases: Iterable[Case]) -> tuple[Case, ...]:
     return tuple([c for c in found if not any(c[:k] in found for k in range(len(c)))])
 
 
+def fallible(order: Iterable[Apply]) -> set[Apply]:
+    """The nodes that may fail, or use the results of such nodes; they are in topological order."""
+    found: set[Apply] = set()
+    for node in order:
+        if not _is_safe(node) or any(v.owner in found for v in node.inputs):
+            found.add(node)
+    return found
+
+
 def _is_safe(node: Apply) -> bool:
     """Whether a node cannot fail."""
-    arrays = [v for v in node.inputs if getattr(v.type, "ndim", 1)]
-    return isinstance(node.op, IfElse) or (isinstance(node.op, SAFE) and len(arrays) <= 1)
+    op = node.op
+    if isinstance(op, CAReduce):
+        return not op.needs_elements
+    is_power = isinstance(op, Elemwise) and op.scalar_op.name == "pow"
+    if is_power and dtypes.kind(node.outputs[0].type.dtype) == "i":
+        return False  # an exponent may be negative
+    arrays = {v for v in node.inputs if getattr(v.type, "ndim", 1)}
+    return isinstance(op, IfElse) or (isinstance(op, SAFE) and len(arrays) <= 1)
 
 
 def _common(places: Iterable[Place], exact: bool) -> Place:

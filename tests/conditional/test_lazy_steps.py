@@ -94,3 +94,11 @@ def test_what_was_computed_before_a_loop_is_computed_once() -> None:
     y = loop(lambda s: ifelse(s > big, before, s) + 1, n_steps=5)
     inner = next(n.op for n in toposort([y]) if isinstance(n.op, Scan))
     assert not any("exp" in str(n.op).lower() for n in inner.fgraph.apply_nodes)
+
+
+def test_what_cannot_fail_is_computed_once() -> None:
+    y = loop(lambda s: ifelse(s > big, s * pt.exp(m).sum(), s) + 1, n_steps=50)
+    f = phintys.function([m, big], y)
+    inner = next(n.op for n in f.maker.fgraph.toposort() if isinstance(n.op, Scan))
+    assert not any("exp" in str(n.op).lower() for n in toposort(inner.fgraph.outputs))
+    assert f(np.zeros((2, 2)), 1.5)[0] == 2

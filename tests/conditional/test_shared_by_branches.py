@@ -107,3 +107,17 @@ def test_guard_before_another_one_with_as_many_cases(mode: str) -> None:
         np.testing.assert_allclose(f(np.ones(2), 1, *sides), expected)
         with pytest.raises(IndexError):
             f(np.ones(2), 9, *sides)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_powers_of_integers_may_fail(mode: str) -> None:
+    n, k, a, b = pt.lscalars("n", "k", "a", "b")
+    power = n**k
+    zero = pt.zeros((), dtype="int64")
+    f = phintys.function(
+        [n, k, a, b], ifelse(a, power, zero) + ifelse(b, power + 1, zero), mode=mode
+    )
+    assert f(2, 3, 1, 1) == 17
+    assert f(2, -1, 0, 0) == 0
+    with pytest.raises(ValueError, match="negative integer powers"):
+        f(2, -1, 0, 1)

@@ -5,10 +5,10 @@ Whole subgraphs are moved; `vectorize_graph` makes the graphs for all steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from phintys.conditional.regions import places_of
+from phintys.conditional.regions import fallible, places_of
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Apply, Constant
@@ -38,13 +38,14 @@ AT_ONCE = (Elemwise, DimShuffle, CAReduce, Dot, Softmax, LogSoftmax, LogSumExp)
 def push_out_invariant(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     """Compute before a loop what depends on its constants only.
 
-    It is computed even if the loop makes no step; an error in it is raised then.
+    It is computed even if the loop makes no step; an error in it is raised then.  What only a
+    branch needs, and may fail, stays there.
     """
     loop = taken_apart(node)
     constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
     nodes = nodes_of(loop)
     inside = _computed_from(constants, nodes, lambda n: n.op.do_constant_folding(fgraph, n))
-    moved = _frontier(inside, loop, nodes)
+    moved = _frontier(inside, loop, nodes, fallible(nodes))
     if not moved:
         return None
     _feed(loop, "non_seq", moved, graph_replace(moved, constants, strict=False))
@@ -64,7 +65,7 @@ def push_out_ahead(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
     inside = _computed_from([*rows, *constants], nodes, _is_computed_at_once)
     pays = _paying(nodes, rows)
-    moved = [v for v in _frontier(inside, loop, nodes) if pays(v)]
+    moved = [v for v in _frontier(inside, loop, nodes, set(nodes)) if pays(v)]
     if not moved:
         return None
     _feed(loop, "seq", moved, vectorize_graph(moved, {**constants, **rows}))
@@ -122,16 +123,18 @@ def _computed_from(
     return found
 
 
-def _frontier(inside: set[Any], loop: Whole, nodes: Sequence[Any]) -> list[Any]:
+def _frontier(
+    inside: set[Any], loop: Whole, nodes: Sequence[Any], bound: Collection[Any]
+) -> list[Any]:
     """The computed variables of ``inside`` that nodes which stay use, or that are inner outputs.
 
-    What only a branch needs stays if the choice does: it may fail if the branch is not taken.
+    Nodes of ``bound`` that only a branch needs stay if the choice does.
     """
     results = loop.expressions()
     lazy, used = places_of(results, nodes), set(results)
     staying: list[Any] = []
     for node in reversed(nodes):
-        is_lazy = node in lazy and not used.isdisjoint(node.outputs)
+        is_lazy = node in bound and node in lazy and not used.isdisjoint(node.outputs)
         if is_lazy or node.outputs[0] not in inside:
             staying.append(node)
             used.update(node.inputs)
