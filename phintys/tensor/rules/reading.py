@@ -209,10 +209,16 @@ def merge_reads(node: Apply, inner: Computed, x: TensorVariable) -> Replacement:
             merged.append(e)
             continue
         both = _composed(e, next(outer), x.type.shape[axis])
-        if both is None:
+        if both is None or not _fits(both):
             return None
         merged.append(both)
     return read(x, merged)
+
+
+def _fits(e: AxisIndex) -> bool:
+    """Whether the numbers in an entry fit into int64."""
+    parts = (e.start, e.stop, e.step) if isinstance(e, slice) else (e,)
+    return not any(isinstance(p, int) and p >= 2**63 for p in parts)
 
 
 def _composed(first: slice, second: AxisIndex, n: int | None) -> AxisIndex | None:

@@ -34,3 +34,13 @@ def test_fusion_and_memory_do_not_depend_on_tags(tag: str) -> None:
     assert first == second
     given = np.linspace(0.0, 1.0, 5)
     np.testing.assert_allclose(programs[0](given)[0], np.exp(given) * 2 + np.sin(given))
+
+
+def test_reads_whose_bounds_would_overflow_are_not_merged() -> None:
+    v = pt.dvector("v")
+    most = 2**62
+    reads = [v[most:][most:], v[:: 2**40][:: 2**40], v[most : 2**63 - 1][:most][most:]]
+    f = phintys.function([v], reads)
+    assert [x.tolist() for x in f(np.ones(3))] == [[], [1], []]
+    with pytest.raises(IndexError):
+        phintys.function([v], v[most:][most])(np.ones(3))
