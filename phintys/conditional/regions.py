@@ -17,6 +17,7 @@ from phintys.conditional.op import IfElse, chosen
 from phintys.graph.results import array_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.op import ScalarOp
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.reduce import CAReduce
 from phintys.tensor.shape import Shape, Shape_i
@@ -265,11 +266,17 @@ def _is_safe(node: Apply) -> bool:
     op = node.op
     if isinstance(op, CAReduce):
         return not op.needs_elements
-    is_power = isinstance(op, Elemwise) and op.scalar_op.name == "pow"
-    if is_power and dtypes.kind(node.outputs[0].type.dtype) == "i":
-        return False  # an exponent may be negative
+    if isinstance(op, Elemwise) and not _is_safe_function(op.scalar_op, node):
+        return False
     arrays = {v for v in node.inputs if getattr(v.type, "ndim", 1)}
     return isinstance(op, IfElse) or (isinstance(op, SAFE) and len(arrays) <= 1)
+
+
+def _is_safe_function(function: ScalarOp, node: Apply) -> bool:
+    """Whether an elementwise function cannot fail; Python code may, and powers of integers."""
+    if function.name == "pow" and dtypes.kind(node.outputs[0].type.dtype) == "i":
+        return False  # an exponent may be negative
+    return function.has_native(*[v.type.dtype for v in node.inputs])
 
 
 def _common(places: Iterable[Place], exact: bool) -> Place:

@@ -203,7 +203,7 @@ class _Made:
 
 def _any(cases: Sequence[Sequence[tuple[Variable, bool]]]) -> Variable:
     """Whether all conditions of one of some cases have their outcomes."""
-    if len(cases) == 1:
+    if len(cases) == 1 and len(cases[0]) == 1 and cases[0][0][1]:
         return cases[0][0][0]
     is_met = {True: functions.neq, False: functions.eq}
     found = [reduce(functions.and_, [is_met[side](v, 0) for v, side in case]) for case in cases]

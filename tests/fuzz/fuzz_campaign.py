@@ -20,7 +20,7 @@ import fuzz_generate
 import numpy as np
 from fuzz_compare import mismatch
 from fuzz_draw import Fault
-from fuzz_minimise import in_child, minimise, probe, silence
+from fuzz_minimise import confine, in_child, minimise, probe
 from fuzz_program import Built, Program, Recorded, all_finite
 from fuzz_run import Finding, Judge, Plan
 
@@ -224,7 +224,7 @@ def _work(campaign: Campaign, start: int, stop: int, writer: Connection) -> None
     """Run seeds and send what was found."""
     faulthandler.disable()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    silence()
+    confine()
     for seed in range(start, stop):
         try:
             counts, findings = one(seed, campaign.plan(seed))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ from fuzz_values import Argument, native
 
 #: seconds that one candidate may take
 PATIENCE = 60.0
+#: bytes of address space that a process may have: other lengths may ask for huge arrays
+MEMORY = 8 << 30
 
 
 def probe(program: Program, plan: Plan) -> list[Finding]:
@@ -102,7 +105,7 @@ def _child(work: Callable[[], list[Finding]], reader: int, writer: int) -> None:
     code = 1
     try:
         os.close(reader)
-        silence()
+        confine()
         data = pickle.dumps(work())
         while data:
             data = data[os.write(writer, data) :]
@@ -115,8 +118,9 @@ def _child(work: Callable[[], list[Finding]], reader: int, writer: int) -> None:
         os._exit(code)
 
 
-def silence() -> None:
-    """Discard what a process that may crash prints."""
+def confine() -> None:
+    """Bound the memory of a process that may crash, and discard what it prints."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)

@@ -105,8 +105,11 @@ def test_unknown_lengths_do_not_broadcast(mode):
     total, derivative = f(np.ones((1, 3)), np.full((1, 3), 2.0))
     assert_like(total, np.full((1, 3), 3.0))
     assert_like(derivative, np.full((1, 3), 2.0))
-    with pytest.raises(ShapeError):
-        f(np.ones((1, 3)), np.ones((2, 3)))
+    for out in (z + y, pt.exp(z) * y, pt.switch(z > 0, y, 0)):
+        f = phintys.function([x, y], out, mode=mode)
+        assert f(np.ones((1, 3)), np.ones((1, 3))).shape == (1, 3)
+        with pytest.raises(ShapeError):
+            f(np.ones((1, 3)), np.ones((2, 3)))
     with pytest.raises(ValueError, match="2"):
         pt.unbroadcast(x, 2)
 
