@@ -21,8 +21,8 @@ MOST_STEPS, MOST_NODES = 4, 40
 def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     """Replace a loop of at most `MOST_STEPS` steps by these.
 
-    Not if a branch of a step computes what is the same in all steps: it would be needed under
-    several conditions, and so be computed always.
+    Not if a branch of a step computes what is the same in all steps: conditions of several steps
+    would need it, and where one of these depends on another it would be computed always.
     """
     steps = node.inputs[0]
     op: Any = node.op

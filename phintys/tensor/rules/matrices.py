@@ -110,8 +110,10 @@ def parts_of(v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
 
 
 def square_parts(ctx: Context, v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
-    """The same, if all of them are known to be square; not of Kronecker products of integers, which
-    wrap."""
+    """The same, if all of them are known to be square.
+
+    Not of Kronecker products of integers: their elements wrap.
+    """
     wraps = cls is KroneckerProduct and dtypes.is_discrete(getattr(v.type, "dtype", ""))
     parts = None if wraps else parts_of(v, cls)
     return parts if parts is not None and all(holds(ctx, x, SQUARE) for x in parts) else None

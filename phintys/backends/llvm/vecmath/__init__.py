@@ -44,7 +44,8 @@ Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in f
     cosh asinh acosh atanh hypot; below 1.6 erf expm1 sigmoid softplus sinh tanh atan atan2;
     1.8 erfc.  float32: below 0.8 sin cos tan log2 log10 pow cbrt hypot erfc; 1.9 softplus cosh;
     below 1.7 the others.  Without a fused multiply-add errors grow by 0.3 at most, by 0.8 erfc's.
-    Functions of `gamma`, `normal`, `bessel` (100,000 points in each range of their arguments):
+    Functions of `gamma`, `normal`, `bessel` (``benchmarks/accuracy.py`` with more points in each
+    range, 100,000):
     below 2 psi erfcx erfinv ndtri; 2.1 gamma i0e i1e erfcinv; 2.2 gammaln trigamma ndtr log_ndtr.
     In ulps of 1 if the result is smaller: 2.9 betaln; below 0, 6.2 gammaln, 2.4 psi.  gamma below
     0: 2.5.  float32: 0.51.  Without a fused multiply-add up to 1 more.
