@@ -123,7 +123,7 @@ class Normalizer:
         self._made: dict[Apply, Rule] = {}
         # See `Context`.
         self.moved: dict[Apply, int] = {}
-        self.known: dict[Any, Any] = {}
+        self.lengths: dict[tuple[Variable, int], Variable] = {}
         # Nodes at which an `outermost` rule was not tried, because a user tries the same rule.
         self._deferred: set[Apply] = set()
         # Nodes at which it was deferred and is tried after all, because the user kept them.

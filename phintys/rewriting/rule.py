@@ -61,8 +61,8 @@ class Context(Protocol):
     fgraph: FunctionGraph
     #: how often rules have moved an operation through a node, or through one that it replaces
     moved: dict[Apply, int]
-    #: what rules have found out during the run, to be used again: keyed by rule or subject
-    known: dict[Any, Any]
+    #: (variable, axis) -> its length, as far as rules have followed it in this run
+    lengths: dict[tuple[Variable, int], Variable]
 
     def uses(self, variable: Variable) -> int:
         """The number of uses of a variable, as an input of a node or an output of the graph."""
@@ -208,7 +208,7 @@ class GraphContext:
     def __init__(self, fgraph: FunctionGraph) -> None:
         self.fgraph = fgraph
         self.moved: dict[Apply, int] = {}
-        self.known: dict[Any, Any] = {}
+        self.lengths: dict[tuple[Variable, int], Variable] = {}
 
     def uses(self, variable: Variable) -> int:
         return len(self.fgraph.clients.get(variable, ()))

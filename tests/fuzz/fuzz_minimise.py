@@ -10,6 +10,7 @@ import os
 import pickle
 import resource
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -120,7 +121,8 @@ def _child(work: Callable[[], list[Finding]], reader: int, writer: int) -> None:
 
 def confine() -> None:
     """Bound the memory of a process that may crash, and discard what it prints."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
+    if sys.platform == "linux":  # elsewhere the limit is refused, or has no effect
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)

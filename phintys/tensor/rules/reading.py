@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
+from phintys.graph.shapes import LARGEST
 from phintys.graph.variable import Apply, Computed, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.aliases import Place
@@ -218,7 +219,7 @@ def merge_reads(node: Apply, inner: Computed, x: TensorVariable) -> Replacement:
 def _fits(e: AxisIndex) -> bool:
     """Whether the numbers in an entry fit into int64."""
     parts = (e.start, e.stop, e.step) if isinstance(e, slice) else (e,)
-    return not any(isinstance(p, int) and p >= 2**63 for p in parts)
+    return not any(isinstance(p, int) and p > LARGEST for p in parts)
 
 
 def _composed(first: slice, second: AxisIndex, n: int | None) -> AxisIndex | None:

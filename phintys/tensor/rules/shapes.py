@@ -60,16 +60,15 @@ def infer_length(ctx: Context, node: Apply) -> Replacement:
     Lengths are followed through all nodes in one application, since the graph may be deep, as far
     as one that another application has passed.
     """
-    passed: list[tuple[str, Variable, int]] = []
-    x, i = node.inputs[0], node.op.i
+    passed: list[tuple[Variable, int]] = []
+    place = node.inputs[0], node.op.i
     found = None
     while found is None:
-        key = ("length", x, i)
-        found = ctx.known.get(key)
+        found = ctx.lengths.get(place)
         if found is None:
-            passed.append(key)
-            found, (x, i) = _followed(x, i)
-    ctx.known.update(dict.fromkeys(passed, found))
+            passed.append(place)
+            found, place = _followed(*place)
+    ctx.lengths.update(dict.fromkeys(passed, found))
     inner = found.owner
     unchanged = inner is not None and inner.op == node.op and inner.inputs[0] is node.inputs[0]
     return None if unchanged else found

@@ -14,6 +14,7 @@ from phintys.graph.perform import Runner
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Constant
 from phintys.rewriting import RuleSet, rewrite_graph
+from phintys.rewriting.check import rewritten
 from phintys.scalar.type import scalar_type
 from phintys.tensor import elemwise, special
 from phintys.tensor.blockwise import Blockwise
@@ -170,6 +171,17 @@ def folded(out):
     fgraph = FunctionGraph(outputs=[out], copy_inputs=False)
     RuleSet([fold_constants], name="fold").apply(fgraph)
     return fgraph.outputs[0]
+
+
+def where_it_applies(rule, out):
+    """The expression, in canonical form if the rule is about that."""
+    for form in (out, folded(out)):
+        try:
+            rewritten(rule, [form])
+        except AssertionError:
+            continue
+        return form
+    return canonical(out, exclude=(rule.name,))
 
 
 def text_of(v):

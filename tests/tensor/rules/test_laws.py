@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from expressions import EMPTY, PATTERNS, build, canonical, draw, evaluate, folded
+from expressions import EMPTY, PATTERNS, build, draw, evaluate, folded, where_it_applies
 
 from phintys.rewriting.check import check_rule, rewritten, sides
 from phintys.rewriting.rule import Equation
@@ -35,17 +35,6 @@ def test_the_pattern_read_from_the_text_is_the_traced_one(rule):
 def split_domain(text):
     expression, _, domain = text.partition("|")
     return expression.strip(), domain.strip() or "reals"
-
-
-def where_it_applies(rule, out):
-    """The expression, in canonical form if the rule is about that."""
-    for form in (out, folded(out)):
-        try:
-            rewritten(rule, [form])
-        except AssertionError:
-            continue
-        return form
-    return canonical(out, exclude=(rule.name,))
 
 
 def draws(rule, inputs, domain, dtype="float64"):
