@@ -272,9 +272,9 @@ def dim_max(a: DimLike, b: DimLike) -> Dim:
     if a is b:
         return a
     difference = a - b
-    if is_nonnegative(difference):
+    if difference.is_nonnegative:
         return a
-    if is_nonnegative(-difference):
+    if (-difference).is_nonnegative:
         return b
     first, other = _ordered((a, b))
     inner = _clipped_inside(other) if first is ZERO else None
@@ -300,9 +300,9 @@ def dim_min(a: DimLike, b: DimLike) -> Dim:
     if a is b:
         return a
     difference = a - b
-    if is_nonnegative(difference):
+    if difference.is_nonnegative:
         return b
-    if is_nonnegative(-difference):
+    if (-difference).is_nonnegative:
         return a
     return Dim("min", _ordered((a, b)))
 
@@ -470,11 +470,6 @@ ONE = Dim.const(1)
 MINUS_ONE = Dim.const(-1)
 
 
-def is_nonnegative(d: Dim) -> bool:
-    """Whether ``d >= 0`` is provable: for lengths, and for expressions of nonnegative dims."""
-    return d.is_nonnegative
-
-
 def slice_range(
     start: DimLike | None, stop: DimLike | None, step: DimLike, n: DimLike, forward: bool = True
 ) -> tuple[Dim, Dim]:
@@ -524,7 +519,7 @@ def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:
         return [limit]
     found = from_end(bound, n)
     within = found - limit if sign > 0 else limit - found
-    return [found] if is_nonnegative(within) else [found, limit]
+    return [found] if within.is_nonnegative else [found, limit]
 
 
 def from_end(position: DimLike, n: Dim) -> Dim:
@@ -532,14 +527,14 @@ def from_end(position: DimLike, n: Dim) -> Dim:
     position = as_dim(position)
     if position.value is not None:
         return position if position.value >= 0 else n + position
-    if is_nonnegative(position):
+    if position.is_nonnegative:
         return position
     return position - n * dim_max(dim_min(position, ZERO), MINUS_ONE)
 
 
 def _count(distances: Sequence[Dim], step: Dim, forward: bool) -> Dim:
     """``ceil(min(distances) / abs(step))``, the number of elements; at least 0."""
-    if any(is_nonnegative(-d) for d in distances):
+    if any((-d).is_nonnegative for d in distances):
         return ZERO
     least = dim_max(reduce(dim_min, _ordered(tuple(dict.fromkeys(distances)))), ZERO)
     if step.value is not None and abs(step.value) < _MODERATE:

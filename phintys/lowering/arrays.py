@@ -15,7 +15,6 @@ from phintys.dims import (
     as_dim,
     dim_max,
     from_end,
-    is_nonnegative,
     product,
 )
 from phintys.lowering.elementwise import Gather, Index, Map
@@ -233,7 +232,7 @@ class ArrayBuilder:
         """
         dims = tuple(self.item(v) for v in values)
         for n in dims:
-            if not is_nonnegative(n):
+            if not n.is_nonnegative:
                 self.check(n, ">=", 0, "a length is negative")
         if not _are_of_one_slot(dims):
             size = product(dim_max(n, 1) for n in dims)
@@ -760,7 +759,7 @@ def _are_of_one_slot(lengths: Sequence[Dim]) -> bool:
     asked = [n for n in lengths if n.value not in (0, 1)]
     if len(asked) <= 1:
         return True
-    keys = [n.args[0] for n in asked if n.op == "symbol" and is_nonnegative(n)]
+    keys = [n.args[0] for n in asked if n.op == "symbol" and n.is_nonnegative]
     return len({key[1] for key in keys}) == 1 and len(set(keys)) == len(asked)
 
 

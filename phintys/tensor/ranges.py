@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from phintys.config import config
-from phintys.dims import Dim, dim_max, is_nonnegative
+from phintys.dims import Dim, dim_max
 from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
@@ -195,10 +195,10 @@ def _symbolic_count(start: Variable, stop: Variable, step: Variable) -> TensorVa
 def _count_of_dims(b: Builder[Any], start: Dim, stop: Dim, step: int) -> Dim:
     """`count_of` for Dims; it emits a check that the number fits in 64 bits."""
     low, high, step = (start, stop, step) if step > 0 else (stop, start, -step)
-    if is_nonnegative(low) and is_nonnegative(high):
+    if low.is_nonnegative and high.is_nonnegative:
         return (dim_max(high - low, 0) + (step - 1)) // step
     high = dim_max(high, low)
-    if step == 1 or is_nonnegative(low):
+    if step == 1 or low.is_nonnegative:
         count = (high - low + (step - 1)) // step
     else:  # stop - start may overflow where the count does not
         count = high // step - low // step + (high % step - low % step + (step - 1)) // step

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import ZERO, dim_max, dim_min, is_nonnegative
+from phintys.dims import ZERO, dim_max, dim_min
 from phintys.dims import product as dim_product
 from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
@@ -77,7 +77,7 @@ class Reshape(Op):
         s.check(0, ">=", wrong, "Only one length may be -1 and none less", early=True)
         # 1 where a length is -1, else 0
         missing = {
-            i: dim_min(dim_max(-n, 0), 1) for i, n in enumerate(wanted) if not is_nonnegative(n)
+            i: dim_min(dim_max(-n, 0), 1) for i, n in enumerate(wanted) if not n.is_nonnegative
         }
         if missing:
             others, count = -dim_product(wanted), sum(missing.values(), start=ZERO)

@@ -121,7 +121,7 @@ class Drawn:
         for _ in range(steps):
             try:
                 made = self.one(*STEPS)(self, self.one(*self.pool), self.one(*self.pool))
-            except (TypeError, ValueError, IndexError, NotImplementedError):
+            except (TypeError, ValueError, IndexError):
                 continue  # shapes that do not fit
             if 2 <= made.type.ndim <= 3:
                 self.pool.append(made)
