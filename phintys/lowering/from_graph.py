@@ -27,6 +27,7 @@ from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, Inner, NotNative
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
+from phintys.lowering.shapes import broadcasts_hidden_ones
 from phintys.lowering.spec import verify
 from phintys.lowering.values import Composite, Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
@@ -199,6 +200,8 @@ class GraphLowering:
             # of the class: an op may have an attribute ``lower``, which triangle it reads
             lower, inputs = type(node.op).lower, [self.argument(v) for v in node.inputs]
             builder: AnyBuilder[Value] = self.builder
+            if broadcasts_hidden_ones(node, inputs, self.builder):
+                builder.requirements(node, *inputs)
             results = lower(node.op, node, builder, *inputs)
         except (NotNative, ContradictionError):
             return None
