@@ -7,7 +7,7 @@ from typing import Any
 
 from phintys.dims import ONE, Dim
 from phintys.graph.shapes import Requirement, Shape, ShapeContext, answer
-from phintys.graph.variable import Apply, late_bound
+from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.lowering.arrays import ArrayBuilder, NotNative
 from phintys.lowering.values import Value
 
@@ -78,10 +78,10 @@ class LoweredShapes(ShapeContext):
             raise NotNative(f"a length of {self.op} is known only when the result is computed")
 
 
-def broadcasts_hidden_ones(node: Apply, given: Sequence[Any], builder: ArrayBuilder) -> bool:
+def broadcasts_hidden_ones(node: Apply, given: Sequence[Value], builder: ArrayBuilder) -> bool:
     """Whether an op that broadcasts is applied to lengths of 1 that types do not know."""
     for v, value in zip(node.inputs, given):
-        if isinstance(value, Value) and _hidden_ones(v, builder.shape(value)):
+        if _hidden_ones(v, builder.shape(value)):
             has_rule = node.op.shape_rule is not None
             return has_rule and any(r.broadcasts for r in answer(node.op, node.inputs).requirements)
     return False

@@ -12,8 +12,8 @@ import phintys
 import phintys.tensor as pt
 from phintys.compile.mode import Mode
 from phintys.errors import NotScalarConstantError, ShapeError
-from phintys.scalar.type import ScalarType
 from phintys.inner import OpFromGraph
+from phintys.scalar.type import ScalarType
 from phintys.tensor import elemwise, linalg
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.shape import MakeVector, Shape, Shape_i, SpecifyShape
