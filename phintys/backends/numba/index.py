@@ -193,17 +193,15 @@ class Gather:
     def _index_length(self, layout: Layout, types: Sequence[Any], axis: int) -> list[str]:
         """Lines that set the length of an axis of the broadcast index arrays."""
         name, message = f"len_k{axis}", f"Lengths of index tensors along axis {axis} do not agree"
-        lines = [f"{name} = 1"]
+        lines: list[str] = []
         for p in layout.positions:
             own = axis - (layout.index_ndim - types[p].ndim)
             if own < 0 or types[p].shape[own] == 1:
                 continue
             n = f"i{p}.shape[{own}]"
-            if len(lines) == 1:
-                lines = [f"{name} = {n}"]
-            else:
-                lines.append(f"if {n} != {name}: raise ValueError({message!r})")
-        return lines
+            check = f"if {n} != {name}: raise ValueError({message!r})"
+            lines.append(check if lines else f"{name} = {n}")
+        return lines or [f"{name} = 1"]
 
 
 def _has_mask(op: Any, types: Sequence[Any], ndim: int) -> bool:
