@@ -181,13 +181,15 @@ class Body:
                 return self.const(terms[0])
             power = self.mul(power, power)
 
-    def from_first(self, x: str, coefficients: Sequence[float]) -> str:
+    def from_first(self, x: str, coefficients: Sequence[float], count: int = 1) -> str:
         """Emit c0 + x*(c1 + c2*x + ...): only the last operation rounds at c0's size.
 
-        `polynomial` rounds there once per level.
+        `polynomial` rounds there once per level.  ``count`` is the number of terms treated so.
         """
-        first, *others = coefficients
-        return self.fma(x, self.polynomial(x, others), first)
+        value = self.polynomial(x, coefficients[count:])
+        for term in reversed(coefficients[:count]):
+            value = self.fma(x, value, term)
+        return value
 
     def leading(self, x: str, coefficients: Sequence[float]) -> str:
         """Emit c0 + (c1 + x*(c2 + c3*x + ...)): only the last addition rounds at c0's size.
@@ -195,7 +197,7 @@ class Body:
         The constant term has two parts, c0 of few bits and c1.
         """
         first, second, *others = coefficients
-        return self.add(first, self.fma(x, self.polynomial(x, others), second))
+        return self.add(first, self.fma(x, self.from_first(x, others), second))
 
     def widened(self) -> Body:
         """A float64 body that appends to the same function."""

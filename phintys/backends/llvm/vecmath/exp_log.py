@@ -45,11 +45,14 @@ def scale(b: Body, p: str, t: str) -> str:
     return b.mul(b.mul(p, power_of_two(b, half)), power_of_two(b, rest))
 
 
-def exp_series(b: Body, r: str, rest: str | None = None) -> str:
-    """e**(r + rest) - 1 for |r| <= ln(2)/2, ``rest`` being below the last bit of r."""
-    if rest is None:
-        return b.fma(b.mul(r, r), _exp_bend(b, r), r)
-    return b.add(r, b.fma(b.mul(r, r), _exp_bend(b, r), rest))
+def exp_series(b: Body, r: str) -> str:
+    """e**r - 1 for |r| <= ln(2)/2."""
+    return b.fma(b.mul(r, r), _exp_bend(b, r), r)
+
+
+def exp_rest(b: Body, r: str, rest: str) -> str:
+    """e**(r + rest) - 1 - r for |r| <= ln(2)/2, ``rest`` being below the last bit of r."""
+    return b.fma(b.mul(r, r), _exp_bend(b, r), rest)
 
 
 def _exp_bend(b: Body, r: str) -> str:
