@@ -216,11 +216,12 @@ class Body:
         packed = self.emit(f"bitcast {self.bool_type} {condition} to i{self.width}")
         return self.emit(f"icmp ne i{self.width} {packed}, 0")
 
-    def guard(self, wide: Body, rare: str, x: str, y: str, slow: str) -> list[str]:
-        """Emit ``ret`` of y, or of the function ``slow`` of x and y if ``rare``, an ``i1``.
+    def guard(self, wide: Body, rare: str, y: str, slow: str, *args: str) -> list[str]:
+        """Emit ``ret`` of y, or of the function ``slow`` of ``args`` if ``rare``, an ``i1``.
 
-        x, y and the result of ``slow`` have the type of ``wide``, which is this body or `widened`.
+        These and the results have the type of ``wide``, which is this body or `widened`.
         """
+        values = ", ".join(f"{wide.type} {a}" for a in args)
 
         def returned(value: str, name: str) -> list[str]:
             if wide is self:
@@ -233,6 +234,6 @@ class Body:
             "near:",
             *returned(y, "narrow"),
             "far:",
-            f"  %patched = tail call {wide.type} @{slow}({wide.type} {x}, {wide.type} {y})",
+            f"  %patched = tail call {wide.type} @{slow}({values})",
             *returned("%patched", "rare"),
         ]

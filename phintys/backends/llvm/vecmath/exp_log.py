@@ -225,6 +225,15 @@ def join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str
     return b.fma(k, high, b.sub(f, b.sub(half_square, b.add(rest, small))))
 
 
+def join_exponent_in_parts(b: Body, k: str, f: str, correction: str) -> tuple[str, str]:
+    """The result of `join_exponent` and what it lacks; k log(2) is 0 or larger than the rest."""
+    high, low = PARTS["ln2", b.format.dtype]
+    half_square, rest = log_series(b, f)
+    small = b.sub(f, b.sub(half_square, b.add(rest, b.fma(k, low, correction))))
+    main = b.fma(k, high, small)
+    return main, b.sub(small, b.fma(b.neg(k), high, main))
+
+
 def log_in_parts(b: Body, x: str) -> tuple[str, str]:
     """The logarithm of a positive number and what it lacks."""
     k, f = split_exponent(b, x, subnormals=True)
