@@ -114,7 +114,9 @@ def _function(name: str, dtype: str, width: int) -> tuple[str, frozenset[str]]:
         return text, frozenset(body.declares)
     slow = f"{full}.slow"
     rare = trig.is_far(body, "%a")
-    text = _wrap(full, body, args, [*body.lines, *body.guard(body, rare, result, slow, "%a", result)])
+    text = _wrap(
+        full, body, args, [*body.lines, *body.guard(body, rare, result, slow, "%a", result)]
+    )
     text += _wrap(slow, body, ["%a", "%b"], trig.slow_path(body, name), "noinline cold")
     return text, frozenset(body.declares)
 

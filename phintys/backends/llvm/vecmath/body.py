@@ -170,6 +170,14 @@ class Body:
         mask = (1 << self.format.bits) - (1 << dropped)
         return self.from_bits(self.integer("and", self.bits(a), mask))
 
+    def rough_inverse(self, a: str) -> str:
+        """Emit 1/a within 6 %, for a normal positive number; a large number for a subnormal one.
+
+        Bits that are subtracted negate the exponent.
+        """
+        assert self.format.bits == 64
+        return self.from_bits(self.integer("sub", 0x7FDE623822FC16E6, self.bits(a)))
+
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
         """Emit c0 + c1*x + ... by Estrin's scheme."""
         terms: list[Operand] = list(coefficients)

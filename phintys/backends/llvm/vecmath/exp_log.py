@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phintys.backends.llvm.vecmath.body import Body
+from phintys.backends.llvm.vecmath.body import Body, Operand
 from phintys.backends.llvm.vecmath.coefficients import COEFFICIENTS, PARTS
 
 INF, NAN = float("inf"), float("nan")
@@ -236,11 +236,26 @@ def join_exponent_in_parts(b: Body, k: str, f: str, correction: str) -> tuple[st
 
 def log_in_parts(b: Body, x: str) -> tuple[str, str]:
     """The logarithm of a positive number and what it lacks."""
-    k, f = split_exponent(b, x, subnormals=True)
+    return _sum_in_parts(b, *split_exponent(b, x, subnormals=True))
+
+
+def log1p_in_parts(b: Body, x: str) -> tuple[str, str]:
+    """log(1 + x) and what it lacks, for 0 <= x <= 1."""
+    u, lost = b.ordered_sum(1.0, x)
+    k, f = split_exponent(b, u, subnormals=False)
+    plain = b.compare("oeq", k, 0.0)
+    return _sum_in_parts(b, k, b.select(plain, x, f), b.select(plain, 0.0, b.div(lost, u)))
+
+
+def _sum_in_parts(b: Body, k: str, f: str, correction: Operand = 0.0) -> tuple[str, str]:
+    """k log(2) + log(1 + f) + correction, and what it lacks."""
     high, low = PARTS["ln2", b.format.dtype]
     half_square, rest = log_series(b, f)
     main, error = b.ordered_sum(b.mul(k, high), f)
-    return b.ordered_sum(main, b.add(error, b.fma(k, low, b.sub(rest, half_square))))
+    small = b.fma(k, low, b.sub(rest, half_square))
+    if isinstance(correction, str):
+        small = b.add(small, correction)
+    return b.ordered_sum(main, b.add(error, small))
 
 
 def log(b: Body, x: str) -> str:

@@ -100,7 +100,7 @@ def exp2_in_parts(b: Body, high: str, low: str) -> tuple[str, str]:
 
 
 def _exp2_terms(b: Body, high: str, low: str) -> tuple[str, str, str]:
-    """(t, r, tail) of exp2_of_parts: 2**(high + low) is (1 + r + tail) 2**n, t has n for `scale`."""
+    """(t, r, tail): 2**(high + low) is (1 + r + tail) 2**n, t has n for `exp_log.scale`."""
     magic = 1.5 * b.format.integers_from + 2 * b.format.bias
     t = b.add(b.add(high, low), magic)
     high = b.sub(high, b.sub(t, magic))
