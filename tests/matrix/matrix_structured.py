@@ -24,7 +24,8 @@ def _linear_algebra() -> list[Line]:
     """Factors of positive definite matrices, and systems with triangular ones."""
 
     def positive(m: Any, x: Any) -> Any:
-        return m.matmul(x, m.swapaxes(m.conj(x), -1, -2)) / 100 + 9 * m.eye(x.shape[-2], dtype=x.dtype)
+        square = m.matmul(x, m.swapaxes(m.conj(x), -1, -2))
+        return square / 100 + 9 * m.eye(x.shape[-2], dtype=x.dtype)
 
     lines = []
     for batch, lower in (("", True), ("p", False)):
