@@ -174,6 +174,7 @@ _BODIES: dict[str, Callable[..., str]] = {
     "tanh": exp_log.tanh,
     "sigmoid": exp_log.sigmoid,
     "softplus": exp_log.softplus,
+    "log1mexp": exp_log.log1mexp,
     "erf": exp_log.erf,
     "erfc": exp_log.erfc,
     "pow": power,
