@@ -11,13 +11,11 @@ from math import nan
 from phintys.routines import Array, Pack, Packs, Real
 from phintys.routines.language import LANES, load_square, local, rounded, spread, sqrt
 from phintys.tensor.linalg.decomposition.eigen_steps import (
-    COS,
     FACTOR,
     FLAG,
     FRACTION,
     GAMMA,
     INVERSE,
-    INVERSES,
     LARGEST,
     LEAST_SQUARE,
     MINOR,
@@ -27,15 +25,17 @@ from phintys.tensor.linalg.decomposition.eigen_steps import (
     ORDER,
     PARTS_OF_STEP,
     RADIUS,
+    ROTATIONS,
     SCALE,
+    SECTION,
     SIGNS,
-    SINE,
     SINE_SQUARE,
     STEPS,
     SUM,
     SUMS,
     TAUS,
     TIMES,
+    TURN,
     begin_in_numbers,
     dot_in_numbers,
     kept_in_numbers,
@@ -202,28 +202,42 @@ def _reflect_alone(start: int, n: int, rows: int, tau: Real, v: Array, q: Packs)
 
 
 def _iterate_alone(vectors: int, n: int, rows: int, q: Array, t: Array) -> None:
-    """Make a tridiagonal matrix diagonal."""
+    """Make a tridiagonal matrix diagonal.
+
+    The rotations of a step are applied to vectors after the next step has been done: then they are
+    in memory, and can be read in packs at once.
+    """
     e = t[OFF:]
     low = 0
+    top = 0
+    bottom = 0  # of the block of the step before
     left = STEPS * n
-    while low < n - 1:
+    while low < n - 1 or bottom > 0:
+        while low < n - 1 and kept_in_numbers(e[low], t[low], t[low + 1], t) == 0.0:
+            low += 1
         high = low
         while kept_in_numbers(e[high], t[high], t[high + 1], t) > 0.0:
             high += 1
         e[high] = 0.0
-        if high == low:
-            low += 1
-        else:
-            left -= 1
-            if left < 0:
-                t[FLAG] = nan
-                low = n
-            else:
-                _step_alone(vectors, low, high, rows, q, t)
+        here = t[ROTATIONS + left % 2 * TURN :]
+        if high > low:
+            _step_alone(low, high, t, here)
+        if vectors == 1 and bottom > 0:
+            before = t[ROTATIONS + (left + 1) % 2 * TURN :]
+            _set_rotations(top, bottom, before[2 * SECTION :], t[SIGNS:], before, before[SECTION:])
+            t[SIGNS + top] = t[SIGNS + top] * before[2 * SECTION - 1]
+            _rotate_alone(top, bottom, rows, before, before[SECTION:], q)
+        top = low
+        bottom = high if high > low else 0
+        left -= 1
+        if left < 0:
+            t[FLAG] = nan
+            low = n
+            bottom = 0
 
 
-def _step_alone(vectors: int, low: int, high: int, rows: int, q: Array, t: Array) -> None:
-    """Do a QL step in a block."""
+def _step_alone(low: int, high: int, t: Array, turns: Array) -> None:
+    """Do a QL step in a block, and write its rotations."""
     step = local(PARTS_OF_STEP * LANES)
     e = t[OFF:]
     shift = wilkinson_in_numbers(t[low], t[low + 1], e[low])
@@ -233,35 +247,51 @@ def _step_alone(vectors: int, low: int, high: int, rows: int, q: Array, t: Array
         x = t[i]
         gamma = step[GAMMA]
         square = step[SINE_SQUARE]
-        t[COS + i] = step[MINOR]
+        turns[i] = step[MINOR]
         rotate_in_numbers(x, e[i], shift, step)
         e[i + 1] = rounded(square * step[RADIUS])
         t[i + 1] = gamma + (x - step[GAMMA])
-        t[SINE + i] = step[SINE_SQUARE]
-        t[INVERSES + i] = step[INVERSE]
+        turns[SECTION + i] = step[SINE_SQUARE]
+        turns[2 * SECTION + i] = step[INVERSE]
         while step[SUM] < t[LEAST_SQUARE] or step[SUM] > t[MOST_SQUARE]:
             rescale_in_numbers(t, step)
     radius = rounded(rounded(step[MINOR] * step[MINOR]) * step[INVERSE])
     e[low] = rounded(step[SINE_SQUARE] * radius)
     t[low] = shift + step[GAMMA]
-    if vectors == 1:
-        at = low // LANES * LANES
-        count = (high - at + LANES - 1) // LANES
-        _set_rotations(count, t[INVERSES + at :], t[SIGNS + at :], t[COS + at :], t[SINE + at :])
-        t[SIGNS + low] = -t[SIGNS + low] if step[MINOR] < 0.0 else t[SIGNS + low]
-        _rotate_alone(low, high, rows, t[COS:], t[SINE:], q)
+    turns[2 * SECTION - 1] = -1.0 if step[MINOR] < 0.0 else 1.0
 
 
-def _set_rotations(count: int, inverses: Packs, signs: Packs, cosines: Packs, sines: Packs) -> None:
-    """Replace minors by cosines and squares of sines by sines."""
-    for p in range(count):
+def _set_rotations(
+    low: int, high: int, inverses: Packs, signs: Packs, cosines: Packs, sines: Packs
+) -> None:
+    """Replace minors by cosines and squares of sines by sines, in the packs of a block."""
+    for p in range(low // LANES, (high + LANES - 1) // LANES):
         cosines[p] = cosines[p] * sqrt(inverses[p])
         sines[p] = sqrt(sines[p]) * signs[p]
 
 
-def _rotate_alone(low: int, high: int, rows: int, cosines: Array, sines: Array, q: Packs) -> None:
+def _rotate_alone(
+    low: int, high: int, rows: int, cosines: Array, sines: Array, q: Packs
+) -> None:
     """Apply the rotations of a step to vectors."""
-    for p in range(rows):
+    for p in range(0, rows - 1, 2):
+        x = q[high * rows + p]
+        z = q[high * rows + p + 1]
+        for m in range(high - low):
+            i = high - 1 - m
+            c = spread(cosines[i])
+            s = spread(sines[i])
+            here = q[i * rows + p :]
+            next = here[rows:]
+            y = here[0]
+            next[0] = c * x + rounded(s * y)
+            x = rounded(c * y) - s * x
+            y = here[1]
+            next[1] = c * z + rounded(s * y)
+            z = rounded(c * y) - s * z
+        q[low * rows + p] = x
+        q[low * rows + p + 1] = z
+    for p in range(rows - rows % 2, rows):
         x = q[high * rows + p]
         for m in range(high - low):
             i = high - 1 - m

@@ -19,11 +19,12 @@ from phintys.routines.language import in_numbers, rounded, spread, sqrt
 SMALL = 32
 #: numbers of a matrix; numbers of a section of ``t``, a multiple of the length of packs
 ELEMENTS, SECTION = SMALL * SMALL, 48
-#: squares of the elements beside the diagonal, their signs; of rotations: cosines, sines, signs of
-#: cosines; factors of reflections; sums; the order of the eigenvalues; the numbers 0, 1, 2, ...
-OFF, SIGNS, COS, SINE, INVERSES, TAUS, SUMS, ORDER, NUMBERED, STATE = (
-    k * SECTION for k in range(1, 11)
-)
+#: squares of the elements beside the diagonal, their signs, factors of reflections, sums, the order
+#: of the eigenvalues, the numbers 0, 1, 2, ..., and the rotations of two steps, of `TURN` numbers
+OFF, SIGNS, TAUS, SUMS, ORDER, NUMBERED, ROTATIONS = (k * SECTION for k in range(1, 8))
+#: a section of cosines and one of sines, before that of minors and squares of sines; one of inverses
+TURN = 3 * SECTION
+STATE = ROTATIONS + 2 * TURN
 NUMBERS = STATE + 32
 #: from STATE on: NaN if an element is not finite; the largest; how often eigenvalues are multiplied
 #: by what; the first and last row of the block in which a step is done, what gives its shift (4)

@@ -12,7 +12,6 @@ from phintys.routines import Array, Pack, Packs
 from phintys.routines.language import LANES, local, rounded, spread, sqrt
 from phintys.tensor.linalg.decomposition.eigen_steps import (
     BEFORE,
-    COS,
     FACTOR,
     FLAG,
     FRACTION,
@@ -26,10 +25,11 @@ from phintys.tensor.linalg.decomposition.eigen_steps import (
     ORDER,
     PARTS_OF_STEP,
     RADIUS,
+    ROTATIONS,
     SCALE,
+    SECTION,
     SHIFT,
     SIGNS,
-    SINE,
     SINE_SQUARE,
     STEPS,
     SUM,
@@ -210,7 +210,7 @@ def _iterate(vectors: int, n: int, q: Packs, t: Packs, numbers: Array) -> None:
         if first < n:
             _step(vectors, first, last, spread(top), t, step)
             if vectors == 1:
-                _turn(first, last, n, t[COS:], t[SINE:], q)
+                _turn(first, last, n, t[ROTATIONS:], t[ROTATIONS + SECTION :], q)
 
 
 def _flag_rest(t: Packs) -> None:
@@ -266,8 +266,8 @@ def _step(vectors: int, first: int, last: int, number: Pack, t: Packs, step: Pac
         if vectors == 1:
             cosine = minor * sqrt(step[INVERSE])
             sine = sqrt(step[SINE_SQUARE]) * t[SIGNS + i]
-            t[COS + i] = cosine if active else 1.0
-            t[SINE + i] = sine if active else 0.0
+            t[ROTATIONS + i] = cosine if active else 1.0
+            t[ROTATIONS + SECTION + i] = sine if active else 0.0
             turned = -t[SIGNS + i + 1] if minor < 0.0 else t[SIGNS + i + 1]
             turned = t[SIGNS + i + 1] if active else turned
             t[SIGNS + i + 1] = turned if above else t[SIGNS + i + 1]
@@ -292,18 +292,35 @@ def _step(vectors: int, first: int, last: int, number: Pack, t: Packs, step: Pac
 
 
 def _turn(first: int, last: int, n: int, cosines: Packs, sines: Packs, q: Packs) -> None:
-    """Apply the rotations of a step to the columns of each matrix."""
-    for k in range(n):
-        column = q[k:]
-        x = column[last * n]
-        for m in range(last - first):
-            i = last - 1 - m
-            c = cosines[i]
-            s = sines[i]
-            y = column[i * n]
-            column[(i + 1) * n] = c * x + rounded(s * y)
+    """Apply the rotations of a step to the columns of each matrix, two at a time."""
+    odd = (last - first) % 2
+    for m in range(0, last - first - odd, 2):
+        i = last - 2 - m
+        c = cosines[i + 1]
+        s = sines[i + 1]
+        d = cosines[i]
+        t = sines[i]
+        top = q[i * n :]
+        middle = q[(i + 1) * n :]
+        below = q[(i + 2) * n :]
+        for k in range(n):
+            x = below[k]
+            y = middle[k]
+            z = top[k]
+            below[k] = c * x + rounded(s * y)
             x = rounded(c * y) - s * x
-        column[first * n] = x
+            middle[k] = d * x + rounded(t * z)
+            top[k] = rounded(d * z) - t * x
+    if odd == 1:
+        c = cosines[first]
+        s = sines[first]
+        top = q[first * n :]
+        below = q[(first + 1) * n :]
+        for k in range(n):
+            x = below[k]
+            y = top[k]
+            below[k] = c * x + rounded(s * y)
+            top[k] = rounded(c * y) - s * x
 
 
 # -------------------------------------------------------------------------------- the order
