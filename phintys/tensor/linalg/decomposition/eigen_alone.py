@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import nan
 
 from phintys.routines import Array, Pack, Packs, Real
-from phintys.routines.language import LANES, load_square, local, rounded, spread, sqrt
+from phintys.routines.language import LANES, apart, load_square, local, rounded, spread, sqrt
 from phintys.tensor.linalg.decomposition.eigen_steps import (
     FACTOR,
     FLAG,
@@ -24,7 +24,7 @@ from phintys.tensor.linalg.decomposition.eigen_steps import (
     OFF,
     ORDER,
     PARTS_OF_STEP,
-    RADIUS,
+    QUOTIENT,
     ROTATIONS,
     SCALE,
     SECTION,
@@ -50,6 +50,7 @@ from phintys.tensor.linalg.decomposition.eigen_steps import (
 from phintys.tensor.linalg.routine_parts import copy
 
 
+@apart
 def decompose_alone(
     vectors: int, lower: int, n: int, a: Array, w: Array, v: Array, s: Array, q: Array, t: Array
 ) -> None:
@@ -130,6 +131,7 @@ def _write_identity(n: int, rows: int, numbers: Packs, q: Packs) -> None:
 # ---------------------------------------------------------------------------- the reduction
 
 
+@apart
 def _reduce_alone(vectors: int, n: int, rows: int, s: Array, q: Array, t: Array) -> None:
     """Reduce a matrix to tridiagonal form, and write the product of the reflections."""
     stride = rows * LANES
@@ -149,13 +151,12 @@ def _reduce_alone(vectors: int, n: int, rows: int, s: Array, q: Array, t: Array)
     for k in range(n - 2 if n > 2 else 0, n):
         t[k] = s[k * stride + k]
         t[OFF + k] = 0.0
+    t[n] = 0.0
     if n > 1:
         set_off_in_numbers(n - 2, s[(n - 2) * stride + n - 1], t)
 
 
-def _set_vector(
-    top: int, rows: int, first: Real, scale: Real, numbers: Packs, v: Packs
-) -> None:
+def _set_vector(top: int, rows: int, first: Real, scale: Real, numbers: Packs, v: Packs) -> None:
     """Make a column the vector of a reflection: 1 in the row ``first``, and zeros before it."""
     for p in range(top, rows):
         here = numbers[p]
@@ -201,6 +202,7 @@ def _reflect_alone(start: int, n: int, rows: int, tau: Real, v: Array, q: Packs)
 # ---------------------------------------------------------------------------- the iteration
 
 
+@apart
 def _iterate_alone(vectors: int, n: int, rows: int, q: Array, t: Array) -> None:
     """Make a tridiagonal matrix diagonal.
 
@@ -249,14 +251,14 @@ def _step_alone(low: int, high: int, t: Array, turns: Array) -> None:
         square = step[SINE_SQUARE]
         turns[i] = step[MINOR]
         rotate_in_numbers(x, e[i], shift, step)
-        e[i + 1] = rounded(square * step[RADIUS])
+        e[i + 1] = rounded(square * step[QUOTIENT])
         t[i + 1] = gamma + (x - step[GAMMA])
         turns[SECTION + i] = step[SINE_SQUARE]
         turns[2 * SECTION + i] = step[INVERSE]
         while step[SUM] < t[LEAST_SQUARE] or step[SUM] > t[MOST_SQUARE]:
             rescale_in_numbers(t, step)
-    radius = rounded(rounded(step[MINOR] * step[MINOR]) * step[INVERSE])
-    e[low] = rounded(step[SINE_SQUARE] * radius)
+    quotient = rounded(rounded(step[MINOR] * step[MINOR]) * step[INVERSE])
+    e[low] = rounded(step[SINE_SQUARE] * quotient)
     t[low] = shift + step[GAMMA]
     turns[2 * SECTION - 1] = -1.0 if step[MINOR] < 0.0 else 1.0
 
@@ -270,9 +272,7 @@ def _set_rotations(
         sines[p] = sqrt(sines[p]) * signs[p]
 
 
-def _rotate_alone(
-    low: int, high: int, rows: int, cosines: Array, sines: Array, q: Packs
-) -> None:
+def _rotate_alone(low: int, high: int, rows: int, cosines: Array, sines: Array, q: Packs) -> None:
     """Apply the rotations of a step to vectors."""
     for p in range(0, rows - 1, 2):
         x = q[high * rows + p]

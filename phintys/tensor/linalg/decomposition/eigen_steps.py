@@ -1,13 +1,20 @@
 """What the routines for small symmetric eigenproblems share: numbers, and arithmetic on packs.
 
 Householder reflections reduce a matrix to tridiagonal form (G. H. Golub, C. F. Van Loan, "Matrix
-Computations", 4th edition, section 8.3.1).  Its eigenvalues are found by QL steps with Wilkinson's
-shift, in the form of Pal, Walker and Kahan (B. N. Parlett, "The Symmetric Eigenvalue Problem",
-section 8.15), which needs squares of sines and cosines only: those of a rotation do not wait for
-square roots, which are computed for eigenvectors, next to the chain of rotations.
+Computations", 4th edition, section 8.3.1), whose eigenvalues are found by QL steps with Wilkinson's
+shift.  A step with the shift ``x`` from the last row of a block up, where ``d`` is the diagonal and
+``e`` is beside it, computes the last principal minors of ``T - x``, and sums::
 
-The functions share arrays of numbers ``t``: from 0 on the diagonal, and from `OFF` to `STATE` on
-other numbers.
+    m[k+1] = (d - x) m[k] - e^2 m[k-1]        W[k] = m[k]^2 + e^2 W[k-1]
+
+Squares of cosines are ``m[k]^2 / W[k]``, those of sines ``e^2 W[k-1] / W[k]``; the new diagonal and
+squares beside it are quotients of these, too: no rotation waits for the division or square root
+of another one.  This is the method of Pal, Walker and Kahan (B. N. Parlett, "The Symmetric
+Eigenvalue Problem", section 8.15), whose pivots are ``m[k]^2 / W[k-1]``, without its divisions.
+Rounding errors of ``m`` are those of a matrix with slightly different ``d - x`` and ``e``; sums of
+squares lose no digits.  Minors are scaled by powers of 2, which rounds nothing.
+
+The functions share arrays of numbers ``t``: from 0 on the diagonal, and from `OFF` on others.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ ELEMENTS, SECTION = SMALL * SMALL, 48
 #: squares of the elements beside the diagonal, their signs, factors of reflections, sums, the order
 #: of the eigenvalues, the numbers 0, 1, 2, ..., and the rotations of two steps, of `TURN` numbers
 OFF, SIGNS, TAUS, SUMS, ORDER, NUMBERED, ROTATIONS = (k * SECTION for k in range(1, 8))
-#: a section of cosines and one of sines, before that of minors and squares of sines; one of inverses
+#: three sections: minors, which become cosines, squares of sines, which become sines, 1 / sums
 TURN = 3 * SECTION
 STATE = ROTATIONS + 2 * TURN
 NUMBERS = STATE + 32
@@ -32,12 +39,12 @@ FLAG, LARGEST, TIMES, FACTOR, LOW, HIGH, SHIFT = (STATE + k for k in range(7))
 #: what is negligible in a matrix whose largest element is between 1/8 and 128, its reciprocal, and
 #: their squares; the square of what is negligible beside 1; by what a reflection scales its vector
 LEAST, MOST, LEAST_SQUARE, MOST_SQUARE, RATIO, SCALE = (STATE + k for k in range(11, 17))
-#: a step: the last two minors, the sum and its reciprocal; of the last rotation: the square of the
-#: sine, the square of the radius, and what the diagonal element becomes without the shift
-BEFORE, MINOR, SUM, INVERSE, SINE_SQUARE, RADIUS, GAMMA, PARTS_OF_STEP = range(8)
+#: a step: the last two minors, the last sum, its reciprocal; the square of the sine; the quotient
+#: of the last two sums; what the last diagonal element would become, minus the shift
+BEFORE, MINOR, SUM, INVERSE, SINE_SQUARE, QUOTIENT, GAMMA, PARTS_OF_STEP = range(8)
 #: the first component of an eigenvector above this fraction of the largest one is positive
 FRACTION = 0.375
-#: steps of QL for an eigenvalue; fewer than two are usual
+#: steps of QL for an eigenvalue; two or three are usual
 STEPS = 30
 
 
@@ -149,14 +156,14 @@ def begin(pivot: Pack, step: Packs) -> None:
 def rotate(element: Pack, square: Pack, shift: Pack, step: Packs) -> None:
     """Continue a QL step with the rotation of a row of two elements and the one below it.
 
-    Products are rounded: whether they meet a sum in a register must not matter.
+    Products are rounded: it must not matter whether the compiler sees the sums that they are in.
     """
     minor = step[MINOR]
     part = rounded(square * step[SUM])
     total = minor * minor + part
     inverse = 1.0 / total
     following = (element - shift) * minor - rounded(square * step[BEFORE])
-    step[RADIUS] = rounded(total * step[INVERSE])
+    step[QUOTIENT] = rounded(total * step[INVERSE])
     step[SINE_SQUARE] = rounded(part * inverse)
     step[GAMMA] = rounded(following * rounded(minor * inverse))
     step[BEFORE] = minor

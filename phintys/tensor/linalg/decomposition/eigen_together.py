@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import nan
 
 from phintys.routines import Array, Pack, Packs
-from phintys.routines.language import LANES, local, rounded, spread, sqrt
+from phintys.routines.language import LANES, apart, local, rounded, spread, sqrt
 from phintys.tensor.linalg.decomposition.eigen_steps import (
     BEFORE,
     FACTOR,
@@ -24,7 +24,7 @@ from phintys.tensor.linalg.decomposition.eigen_steps import (
     OFF,
     ORDER,
     PARTS_OF_STEP,
-    RADIUS,
+    QUOTIENT,
     ROTATIONS,
     SCALE,
     SECTION,
@@ -53,6 +53,7 @@ from phintys.tensor.linalg.routine_parts import load_adjacent
 NONE = 64.0
 
 
+@apart
 def decompose_together(
     count: int, vectors: int, lower: int, n: int,
     a: Array, w: Array, v: Array, s: Array, q: Array, t: Array,
@@ -121,6 +122,7 @@ def _examine(n: int, s: Packs, t: Packs) -> None:
 # ---------------------------------------------------------------------------- the reduction
 
 
+@apart
 def _reduce(n: int, s: Packs, t: Packs) -> None:
     """Reduce matrices to tridiagonal form; keep the reflections below it."""
     for k in range(n - 2):
@@ -180,6 +182,7 @@ def _accumulate(n: int, s: Packs, q: Packs, t: Packs) -> None:
 # ---------------------------------------------------------------------------- the iteration
 
 
+@apart
 def _iterate(vectors: int, n: int, q: Packs, t: Packs, numbers: Array) -> None:
     """Make tridiagonal matrices diagonal; ``numbers`` is ``t``."""
     step = local(PARTS_OF_STEP * LANES)
@@ -261,8 +264,8 @@ def _step(vectors: int, first: int, last: int, number: Pack, t: Packs, step: Pac
         rotate(x, e[i], shift, step)
         ended = shift + gamma if above else t[i + 1]
         t[i + 1] = gamma + (x - step[GAMMA]) if active else ended
-        # where a block has ended, the element beside its first row is zero
-        e[i + 1] = rounded(square * step[RADIUS]) if above else e[i + 1]
+        # above a block e is zero: this is what `_step_alone` does after its last rotation
+        e[i + 1] = rounded(square * step[QUOTIENT]) if above else e[i + 1]
         if vectors == 1:
             cosine = minor * sqrt(step[INVERSE])
             sine = sqrt(step[SINE_SQUARE]) * t[SIGNS + i]
@@ -283,9 +286,9 @@ def _step(vectors: int, first: int, last: int, number: Pack, t: Packs, step: Pac
         step[SUM] = total
         step[INVERSE] = inverse
     here = low == number
-    radius = rounded(rounded(minor * minor) * inverse)
+    quotient = rounded(rounded(minor * minor) * inverse)
     t[first] = shift + gamma if here else t[first]
-    e[first] = rounded(square * radius) if here else e[first]
+    e[first] = rounded(square * quotient) if here else e[first]
     if vectors == 1:
         turned = -t[SIGNS + first] if minor < 0.0 else t[SIGNS + first]
         t[SIGNS + first] = turned if here else t[SIGNS + first]
