@@ -114,7 +114,9 @@ def _function(name: str, dtype: str, width: int) -> tuple[str, frozenset[str]]:
         return text, frozenset(body.declares)
     slow = f"{full}.slow"
     rare = trig.is_far(body, "%a")
-    text = _wrap(full, body, args, [*body.lines, *body.guard(body, rare, "%a", result, slow)])
+    text = _wrap(
+        full, body, args, [*body.lines, *body.guard(body, rare, result, slow, "%a", result)]
+    )
     text += _wrap(slow, body, ["%a", "%b"], trig.slow_path(body, name), "noinline cold")
     return text, frozenset(body.declares)
 
@@ -123,13 +125,13 @@ def _with_reflection(name: str, body: Body) -> tuple[str, frozenset[str]]:
     """The text of a function of `gamma`, computed in float64, with its slow path."""
     wide, kind, (x,) = _in_float64(body, "%a")
     full = symbol(name, body.format.dtype, body.width)
-    y = gamma.FUNCTIONS[name](wide, x, kind)
+    y, lost = gamma.FUNCTIONS[name](wide, x, kind)
     rare = wide.any(wide.compare("olt", x, gamma.LIMITS[name]))
-    lines = [*body.lines, *body.guard(wide, rare, x, y, f"{full}.slow")]
+    lines = [*body.lines, *body.guard(wide, rare, y, f"{full}.slow", x, y, lost)]
     text = _wrap(full, body, ["%a"], lines)
     inner = Body("float64", body.width, [], body.declares)
     lines = gamma.slow_path(inner, name, kind)
-    text += _wrap(f"{full}.slow", inner, ["%a", "%b"], lines, "noinline cold")
+    text += _wrap(f"{full}.slow", inner, ["%a", "%b", "%c"], lines, "noinline cold")
     return text, frozenset(body.declares)
 
 
@@ -172,6 +174,7 @@ _BODIES: dict[str, Callable[..., str]] = {
     "tanh": exp_log.tanh,
     "sigmoid": exp_log.sigmoid,
     "softplus": exp_log.softplus,
+    "log1mexp": exp_log.log1mexp,
     "erf": exp_log.erf,
     "erfc": exp_log.erfc,
     "pow": power,
