@@ -27,6 +27,7 @@ from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, Inner, NotNative
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
+from phintys.lowering.shapes import broadcasts_hidden_ones
 from phintys.lowering.spec import verify
 from phintys.lowering.values import Composite, Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
@@ -199,6 +200,7 @@ class GraphLowering:
             # of the class: an op may have an attribute ``lower``, which triangle it reads
             lower, inputs = type(node.op).lower, [self.argument(v) for v in node.inputs]
             builder: AnyBuilder[Value] = self.builder
+            self._check_ones(node, inputs)
             results = lower(node.op, node, builder, *inputs)
         except (NotNative, ContradictionError):
             return None
@@ -213,6 +215,12 @@ class GraphLowering:
                 f"{node.op}: lower returned {len(results)} values for {len(node.outputs)} outputs."
             )
         return None if any(map(self._contradicts, results, node.outputs)) else results
+
+    def _check_ones(self, node: Apply, inputs: Sequence[Value | Composite]) -> None:
+        """Check lengths that would broadcast because the values know that they are 1."""
+        arrays = [v for v in inputs if isinstance(v, Value)]
+        if len(arrays) == len(inputs) and broadcasts_hidden_ones(node, arrays, self.builder):
+            self.builder.requirements(node, *arrays)
 
     def _contradicts(self, value: Value | Composite, variable: Variable) -> bool:
         """Whether a known length of a value differs from the static one of its variable."""

@@ -7,6 +7,7 @@ not, and derivatives of the quotient are worse.  A row may state the quotient it
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from phintys.graph.variable import Constant
@@ -15,7 +16,7 @@ from phintys.graph.variable import Constant
 _MOST = 12
 
 
-def divided(m: Any, g: Any, y: Any, forms: Any) -> tuple[str, Any] | None:
+def divided(m: Any, g: Any, y: Any, forms: Container[str]) -> tuple[str, Any] | None:
     """A form of ``y`` and ``q``, so that ``g`` is ``q`` divided by the form; None if there is none.
 
     ``forms`` are among ``"y"``, ``"1 + y"`` and ``"1 - y"``.  Products and quotients are taken
@@ -24,7 +25,7 @@ def divided(m: Any, g: Any, y: Any, forms: Any) -> tuple[str, Any] | None:
     above, below, negative = _factors(g)
     for k, divisor in enumerate(below):
         form = _form(divisor, y)
-        if form in forms:
+        if form is not None and form in forms:
             below = below[:k] + below[k + 1 :]
             for x in [x for x in above if any(x is z for z in below)]:
                 above = _without(above, x)
@@ -68,20 +69,20 @@ def _function(x: Any) -> tuple[str, Any]:
     return getattr(getattr(x.owner.op, "scalar_op", x.owner.op), "name", ""), x.owner.inputs
 
 
-def _form(x: Any, y: Any) -> str:
-    """The form of an expression: ``"y"``, ``"1 + y"``, ``"1 - y"``; ``""`` for others."""
+def _form(x: Any, y: Any) -> str | None:
+    """The form of an expression: ``"y"``, ``"1 + y"``, ``"1 - y"``; None for others."""
     if x is y:
         return "y"
     name, inputs = _function(x)
     if name not in ("add", "sub") or len(inputs) != 2:
-        return ""
+        return None
     first, second = inputs[::-1] if name == "add" and _is_one(inputs[1]) else inputs
     if not _is_one(first):
-        return ""
+        return None
     inner, arguments = _function(second)
     opposite = inner == "neg" and arguments[0] is y
     if second is not y and not opposite:
-        return ""
+        return None
     return "1 + y" if (name == "add") is not opposite else "1 - y"
 
 

@@ -61,7 +61,7 @@ class Det(MatrixOp):
     # ----- derivative: the cofactors
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (found,), (g,) = inputs, outputs, cotangents
-        quotient = None if is_complex(found.type.dtype) else divided(functions, g, found, "y")
+        quotient = None if is_complex(found.type.dtype) else divided(functions, g, found, ("y",))
         if quotient is not None:  # that of the logarithm, where the determinant may overflow
             return [match_dtype(_inverse(adjoint(x)) * quotient[1], x)]
         return [match_dtype(_cotangent(x, found, g), x)]
