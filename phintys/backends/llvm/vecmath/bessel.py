@@ -24,14 +24,15 @@ def _from_small_on(b: Body, a: str, name: str, kind: str) -> str:
 
 def i0e(b: Body, x: str, kind: str) -> str:
     a = b.abs(x)
-    small = b.fma(b.neg(a), b.polynomial(a, COEFFICIENTS["i0e_small", kind]), 1.0)
+    small = b.fma(b.neg(a), b.from_first(a, COEFFICIENTS["i0e_small", kind], 2), 1.0)
     return b.select(b.compare("olt", a, 0.8), small, _from_small_on(b, a, "i0e", kind))
 
 
 def i1e(b: Body, x: str, kind: str) -> str:
     a = b.abs(x)
-    bend = b.from_first(a, COEFFICIENTS["i1e_small", kind])
-    small = b.mul(a, b.fma(b.neg(a), bend, 0.5))
+    first, *others = COEFFICIENTS["i1e_small", kind]
+    half, bend = b.mul(a, 0.5), b.from_first(a, (first - 0.5, *others), 2)
+    small = b.fma(b.neg(b.mul(a, a)), bend, b.fma(b.neg(half), a, half))
     found = b.select(b.compare("olt", a, 0.8), small, _from_small_on(b, a, "i1e", kind))
     return b.copysign(found, x)
 
