@@ -117,6 +117,25 @@ def softplus(b: Body, x: str) -> str:
     return b.add(b.at_least(x, 0.0), b.sub(e, b.sub(half_square, rest)))
 
 
+def log1mexp(b: Body, x: str) -> str:
+    """log(v) of v = 1 - e**x in two parts.
+
+    With x = n log(2) + r it is -(e**r - 1) if n is 0, else 1 minus the parts of e**r times 2**n.
+    """
+    clamped = b.at_least(x, -750.0 if b.format.bits == 64 else -110.0)
+    t, n, r = part_reduced_by_ln2(b, clamped, 2 * b.format.bias)
+    r = b.fma(n, -PARTS["ln2", b.format.dtype][1], r)
+    s, lost = b.ordered_sum(r, b.mul(b.mul(r, r), _exp_bend(b, r)))
+    head, tail = b.ordered_sum(1.0, s)
+    total, rest = b.ordered_sum(1.0, b.neg(scale(b, head, t)))
+    rest = b.sub(rest, scale(b, b.add(tail, lost), t))
+    near = b.compare("oeq", n, 0.0)
+    v, rest = b.select(near, b.neg(s), total), b.select(near, b.neg(lost), rest)
+    k, f = split_exponent(b, v, subnormals=True)
+    y = b.copysign(join_exponent(b, k, f, b.div(rest, v)), -1.0)
+    return b.select(b.compare("olt", x, 0.0), y, b.select(b.compare("oeq", x, 0.0), -INF, NAN))
+
+
 def tanh(b: Body, x: str) -> str:
     """1 - 2/(e**2a + 1) with the sign of x; below 0.55, where that cancels, an odd polynomial."""
     a = b.abs(x)
