@@ -8,8 +8,8 @@ from tensor_checks import BACKENDS, check, check_batched, check_derivatives, com
 
 import phintys
 import phintys.tensor as pt
-from phintys.tensor.fill_diagonal import FillDiagonal, FillDiagonalOffset
 from phintys.errors import ShapeError
+from phintys.tensor.fill_diagonal import FillDiagonal, FillDiagonalOffset
 from phintys.tensor.reshape import JoinDims, SplitDims
 from phintys.tensor.type_other import NoneSliceConst, make_slice, slicetype
 

@@ -142,12 +142,12 @@ def test_rank_and_condition():
         close(evaluate(L.cond(full, p)), np.linalg.cond(full, p))
     close(evaluate(L.cond(full[:, :2])), np.linalg.cond(full[:, :2]))
     assert evaluate(L.cond(np.zeros((0, 3, 3)))).shape == (0,)
+    x = pt.dtensor3("x")
     for p in (None, -2, 1, INF, "fro", "nuc"):
-        x = pt.dtensor3("x")
-        f = phintys.function([x], L.cond(x, p))
-        for given in (lambda: f(np.zeros((2, 0, 0))), lambda: L.cond(np.zeros((0, 0)), p)):
-            with pytest.raises(np.linalg.LinAlgError, match=r"cond .* without elements"):
-                given()
+        with pytest.raises(np.linalg.LinAlgError, match=r"cond .* without elements: x of type"):
+            L.cond(x, p).eval({x: np.zeros((2, 0, 0))})
+        with pytest.raises(np.linalg.LinAlgError, match=r"cond .* without elements"):
+            L.cond(np.zeros((0, 0)), p)
     with pytest.raises(ValueError, match=r"cond .* at least two axes; v has type"):
         L.cond(pt.dvector("v"))
     with pytest.raises(ValueError, match=r"trace .* at least two axes; v has type"):
