@@ -23,6 +23,7 @@ def divided(m: Any, g: Any, y: Any, forms: Container[str]) -> tuple[str, Any] | 
     apart, and factors of both their sides cancelled.
     """
     above, below, negative = _factors(g)
+    above, below = _without_signs(above, below)
     for k, divisor in enumerate(below):
         form = _form(divisor, y)
         if form is not None and form in forms:
@@ -60,6 +61,17 @@ def _factors(g: Any) -> tuple[list[Any], list[Any], bool]:
     for x, side in left:
         found[side].append(x)
     return *found, negative
+
+
+def _without_signs(above: list[Any], below: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The same quotient with ``1 / x`` for ``sign(x) / abs(x)``."""
+    for k, divisor in enumerate(below):
+        name, inputs = _function(divisor)
+        if name == "abs":
+            sign = next((x for x in above if _function(x) == ("sign", inputs)), None)
+            if sign is not None:
+                above, below = _without(above, sign), [*below[:k], inputs[0], *below[k + 1 :]]
+    return above, below
 
 
 def _function(x: Any) -> tuple[str, Any]:

@@ -17,7 +17,7 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.diagonal import diag, diagonal
 from phintys.tensor.dot import matmul
-from phintys.tensor.elemwise import conjugate, dimshuffle, functions, match_dtype
+from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, match_dtype
 from phintys.tensor.linalg.decomposition.lu import LUFactor
 from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.elimination import cofactors, lower_cofactors
@@ -65,7 +65,7 @@ class SingularCofactors(MatrixOp):
         self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
     ) -> list[Variable | None]:
         (x, wanted), (g,) = inputs, cotangents
-        u, s, vt = SVD()(x)
+        u, s, vt = SVD()(_where(wanted, x))
         inner = matmul(vt, matmul(g.T * conjugate(_determinant(u, vt)), u))
         found = matmul(u, matmul(_moved_cofactors(s, inner), vt))
         return [match_dtype(functions.switch(wanted, found, 0), x), None]
@@ -75,7 +75,7 @@ class SingularCofactors(MatrixOp):
     ) -> list[Variable]:
         (x, wanted), t = inputs, tangents[0]
         assert isinstance(t, TensorVariable)
-        u, s, vt = SVD()(x)
+        u, s, vt = SVD()(_where(wanted, x))
         inner = matmul(adjoint(u), matmul(t, adjoint(vt))) * _determinant(u, vt)
         found = matmul(adjoint(vt), matmul(_moved_cofactors(s, inner), adjoint(u))).T
         return [match_dtype(functions.switch(wanted, found, 0), outputs[0])]
@@ -86,6 +86,15 @@ class SingularCofactors(MatrixOp):
         x = b.broadcast_to(x, (*batch, *b.shape(x)[-2:]))
         wanted = b.broadcast_to(wanted, batch)
         return [lower_cofactors(b, x, wanted, node.outputs[0].type.dtype)]
+
+
+def _where(wanted: Tensor, x: Tensor) -> Tensor:
+    """The matrix if ``wanted``, else one with different singular values.
+
+    Derivatives of singular vectors are NaN if values are equal, also with cotangents of zero.
+    """
+    other = diag(cast(arange(length(x, 0)) + 1, x.type.dtype))
+    return functions.switch(wanted, x, other)
 
 
 def _moved_cofactors(s: Tensor, t: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from phintys.tensor.rules.matrices import (
     square_diagonal,
     square_parts,
 )
+from phintys.tensor.rules.reuse import is_eliminated
 from phintys.tensor.shape import length
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
@@ -79,7 +80,11 @@ def _square_factors(ctx: Context, x: Any) -> tuple[Variable, Variable] | None:
     ),
 )
 def determinant(ctx: Context, node: Apply, op: Det) -> Replacement:
-    """Triangles, transposes, inverses, Kronecker products, blocks, and products with triangles."""
+    """Triangles, transposes, inverses, Kronecker products, blocks, and products with triangles.
+
+    Not products and transposes whose inverse is computed, too.  In its product with the
+    determinant, the matrix of cofactors, errors of the same pivots cancel; others would not.
+    """
     (x,) = node.inputs
     found = _determinant(ctx, x)
     return None if found is None else fitted(node, found)
@@ -89,17 +94,19 @@ def _determinant(ctx: Context, x: Variable) -> TensorVariable | None:
     d = _triangle(ctx, x)
     if d is not None:
         return prod(d, axis=-1)
-    if (y := transposed(x)) is not None:
-        return det(y)
     if (y := inverted(x)) is not None:
         return functions.true_div(1, det(y))
+    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
+        return functions.mul(*map(det, blocks))
+    if is_eliminated(ctx, x):
+        return None
+    if (y := transposed(x)) is not None:
+        return det(y)
     if (pair := _square_factors(ctx, x)) is not None:
         return det(pair[0]) * det(pair[1])
     if is_real(x) and (pair := square_parts(ctx, x, KroneckerProduct)) is not None:
         sign, size = _logarithm_of_kronecker(*pair)
         return sign * functions.exp(size)  # powers of determinants overflow
-    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
-        return functions.mul(*map(det, blocks))
     return None
 
 
