@@ -199,11 +199,15 @@ def trigamma(b: Body, x: str, kind: str) -> tuple[str, str]:
     """
     u = b.abs(x)
     near = b.compare("olt", u, TRIGAMMA_FAR)
-    inverse = b.div(1.0, b.select(near, b.add(u, 2.0), u))
+    moved = b.select(near, b.add(u, 2.0), u)
+    inverse = b.div(1.0, moved)
     square = b.mul(inverse, inverse)
     series = b.polynomial(square, COEFFICIENTS["trigamma_far", kind])
     bend = b.mul(square, b.fma(inverse, series, 0.5))
-    second = b.select(near, b.div(1.0, b.add(u, 1.0)), 0.0)
+    second = b.select(near, b.div(1.0, b.sub(moved, 1.0)), 0.0)
+    # What ``moved`` lacks, times the derivative: -1.6/(u + 1)**2 within a fifth from 1/2 on.
+    lost = b.select(near, b.sub(u, b.sub(moved, 2.0)), 0.0)
+    bend = b.fma(lost, b.mul(b.mul(second, -1.6), second), bend)
     first, lost = _quotient(b, b.const(1.0), u)
     lost = b.select(b.compare("olt", u, LEAST), 0.0, b.mul(b.mul(lost, 2.0), first))
     rest = b.add(inverse, b.fma(second, second, bend))
