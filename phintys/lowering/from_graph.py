@@ -6,7 +6,7 @@ do not support, becomes a `Python` step that calls ``perform``.  No op and no ty
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,10 @@ from phintys.scalar.native import NATIVE_DTYPES
 
 
 def lower_graph(
-    fgraph: FunctionGraph, n_arguments: int | None = None, update_targets: Sequence[int] = ()
+    fgraph: FunctionGraph,
+    n_arguments: int | None = None,
+    update_targets: Sequence[int] = (),
+    release: Callable[[], None] | None = None,
 ) -> Program:
     """The Program of a graph, fused, with a memory plan.
 
@@ -47,6 +50,9 @@ def lower_graph(
         the number of ordinary inputs; None: all that are not updated
     update_targets
         for each of the last outputs the number of the input that it becomes the new value of
+    release
+        a function that is called when the graph is no longer needed, to free its memory.  The
+        Program has no origins then, which would keep the graph alive.
 
     Raises
     ------
@@ -58,12 +64,15 @@ def lower_graph(
     >>> [type(step).__name__ for step in lower_graph(FunctionGraph([x], [pt.exp(x)])).steps]
     ['Kernel']
     """
-    lowering = GraphLowering()
+    lowering = GraphLowering(with_origins=release is None)
     fgraph = expanded(fgraph)
     for variable in fgraph.inputs:
         lowering.input(variable)
-    outputs = lowering.run(fgraph)
-    return verify(plan_memory(assemble(lowering.builder, outputs, update_targets, n_arguments)))
+    builder, outputs = lowering.builder, lowering.run(fgraph)
+    if release is not None:
+        del fgraph, lowering
+        release()
+    return verify(plan_memory(assemble(builder, outputs, update_targets, n_arguments)))
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
@@ -93,7 +102,8 @@ class GraphLowering:
     object, or both; each is made of the other by a `Python` step when it is first needed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, with_origins: bool = True) -> None:
+        self.with_origins = with_origins
         self.builder = Builder()
         self.builder.lower_inner = lower_inner
         self.values: dict[Variable, Value] = {}
@@ -177,7 +187,8 @@ class GraphLowering:
 
     def node(self, node: Apply) -> None:
         """Lower one node."""
-        self.builder.origin = node
+        if self.with_origins:
+            self.builder.origin = node
         results = self._lowered(node)
         if results is None:
             results = self._performed(node)
