@@ -264,13 +264,13 @@ def test_outputs_of_dtypes_without_machine_code_are_copied(mode):
 
 
 def _dependences(steps):
-    """How many checks and definers the values of a chain of reads at computed positions wait for."""
+    """How many checks and definers the values of a chain of reads wait for."""
     x = z = pt.dvector("x")
     for _ in range(steps):
         z = z * z[pt.argmax(z)]
-    lowering = GraphLowering()
-    lowering.input(x)
-    lowering.run(phintys.FunctionGraph([x], [z]))
+    lowering, fgraph = GraphLowering(), phintys.FunctionGraph([x], [z])
+    lowering.input(fgraph.inputs[0])
+    lowering.run(fgraph)
     found = Prerequisites(lowering.builder)
     needs = [found.of(value) for value in lowering.builder.values]
     return sum(len(n.checks) + len(n.definers) for n in needs)
