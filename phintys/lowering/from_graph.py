@@ -28,6 +28,7 @@ from phintys.lowering.builder import Builder, Inner, NotNative
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
 from phintys.lowering.spec import verify
+from phintys.lowering.strips import form_strips
 from phintys.lowering.values import Composite, Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
 
@@ -62,7 +63,7 @@ def lower_graph(
     for variable in fgraph.inputs:
         lowering.input(variable)
     outputs = lowering.run(fgraph)
-    return verify(plan_memory(assemble(lowering.builder, outputs, update_targets, n_arguments)))
+    return _planned(assemble(lowering.builder, outputs, update_targets, n_arguments))
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
@@ -77,12 +78,17 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
     spelled_out = lowering.builder.long_lengths.spelled_out
     shapes = [tuple(map(spelled_out, lowering.builder.shape(v))) for v in outputs]
     fixed = tuple(all(d.symbols() <= outer.keys() for d in shape) for shape in shapes)
-    program = verify(plan_memory(assemble(lowering.builder, outputs)))
+    program = _planned(assemble(lowering.builder, outputs))
     found = tuple(
         tuple(d.substitute(outer) for d in shape) if known else shape
         for shape, known in zip(shapes, fixed)
     )
     return Inner(program, tuple(v.dtype for v in outputs), found, fixed)
+
+
+def _planned(program: Program) -> Program:
+    """The Program with a memory plan, and with the kernels that run in strips."""
+    return verify(form_strips(plan_memory(program)))
 
 
 class GraphLowering:
