@@ -1,11 +1,16 @@
 """The greatest errors of the special functions of ``vecmath``, and their times beside SciPy's.
 
-    python benchmarks/accuracy.py [--points N] [function ...]
+    python benchmarks/accuracy.py [--points N] [--keep K] [function ...]
 
 Prints, per function and dtype: the greatest error in ulps against mpmath, that of SciPy, the number
-of points, nanoseconds per element over 100,000 numbers, and SciPy's.  Points are drawn from each of
-the ranges of `RANGES`.  Errors of betaln, and below 0, where gammaln and psi have zeros, are in
-ulps of 1 at least.
+of points, nanoseconds per element over 100,000 numbers, and SciPy's.  N points (500) are drawn from
+each of the ranges of `RANGES`.  Errors of betaln, and below 0, where gammaln and psi have zeros,
+are in ulps of 1 at least.
+
+Those of float64 include the points of ``accuracy_points.txt``: the worst that were found among
+100,000 and more in each range, before and after roundings were corrected there.  Each line has a function,
+its arguments, and the exact value as a sum of two floats, in hexadecimal.  With ``--keep`` the K
+worst points of each function are added to it.
 """
 
 from __future__ import annotations
@@ -13,16 +18,19 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 from scipy import special
-from vecmath import Compiled, ulps
+from vecmath import Compiled
 
 from phintys.backends.llvm.vecmath import BINARY, CALLED
 from phintys.scalar import numeric
 
 DIGITS = 45
+POINTS = Path(__file__).with_name("accuracy_points.txt")
+NAMES = sorted(CALLED | {"log1mexp"})
 #: Lanes of the functions that are tested.
 LANES = {"float64": 8, "float32": 16}
 WITH_POLES = {"gammaln", "psi", "trigamma"}
@@ -74,6 +82,7 @@ REFERENCE: dict[str, Callable[..., mp.mpf]] = {
     "i0e": lambda x: mp.besseli(0, x) * mp.exp(-abs(x)),
     "i1e": lambda x: mp.besseli(1, x) * mp.exp(-abs(x)),
     "betaln": _betaln,
+    "log1mexp": lambda x: mp.log(-mp.expm1(x)) if x > -1 else mp.log1p(-mp.exp(x)),
 }
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -107,6 +116,7 @@ RANGES: dict[str, list[Draw]] = {
     "i0e": _BESSEL,
     "i1e": _BESSEL,
     "betaln": [_powers(-3, 4), _powers(-30, 30), _uniform(0, 20), _powers(3, 60), _powers(-90, 90)],
+    "log1mexp": [_uniform(-40, 0), _uniform(-2, 0), _powers(-1000, 9, -1)],
 }
 #: The open intervals on which inverses are defined.
 INSIDE = {"ndtri": (0, 1), "erfinv": (-1, 1), "erfcinv": (0, 2)}
@@ -126,21 +136,47 @@ def points(name: str, dtype: str, count: int) -> np.ndarray:
     return x[(x > low) & (x < high) & (x != 0)]
 
 
-def errors(name: str, args: Sequence[np.ndarray], found: np.ndarray) -> np.ndarray:
-    """The errors of results in ulps."""
+def exact_values(name: str, args: Sequence[np.ndarray]) -> np.ndarray:
+    """The exact values as sums of two floats: an array of two rows."""
     with mp.workdps(DIGITS):
         exact = [REFERENCE[name](*(mp.mpf(float(v)) for v in row)) for row in zip(*args)]
-        relative = ulps(found, exact, found.dtype.name)
-        if name not in WITH_POLES | BINARY:
-            return relative
-        least = np.spacing(np.maximum(np.abs(found), 1))
-        absolute = [float(abs(mp.mpf(float(y)) - e)) for y, e in zip(found, exact)]
-        small = (args[0] < 0) | (name in BINARY)
-        return np.where(small, np.array(absolute) / least, relative)
+        heads = [float(e) for e in exact]
+        return np.array([heads, [float(e - h) for e, h in zip(exact, heads)]])
+
+
+def hard_points(name: str) -> tuple[list[np.ndarray], np.ndarray]:
+    """The arguments of a function in the table, and the exact values like `exact_values`."""
+    lines = (line.split() for line in POINTS.read_text().splitlines())
+    rows = [[float.fromhex(v) for v in values] for first, *values in lines if first == name]
+    *args, heads, tails = np.array(rows).T
+    return args, np.array([heads, tails])
+
+
+def keep(name: str, args: Sequence[np.ndarray], exact: np.ndarray) -> None:
+    """Add points to the table."""
+    lines = set(POINTS.read_text().splitlines())
+    lines |= {
+        " ".join([name, *(float(v).hex() for v in row)]) for row in zip(*args, *exact, strict=True)
+    }
+    POINTS.write_text("\n".join(sorted(lines)) + "\n")
+
+
+def errors(
+    name: str, args: Sequence[np.ndarray], found: np.ndarray, exact: np.ndarray
+) -> np.ndarray:
+    """The errors of results in ulps."""
+    heads, tails = exact
+    small = (name in BINARY) | ((name in WITH_POLES) & (args[0] < 0))
+    with np.errstate(all="ignore"):
+        rounded = heads.astype(found.dtype)
+        size = np.where(small, np.maximum(np.abs(rounded), 1), np.abs(rounded))
+        distance = np.abs(found.astype("float64") - heads - tails) / np.spacing(size)
+    return np.where(np.isinf(rounded), np.where(found == rounded, 0, np.inf), distance)
 
 
 def by_scipy(name: str, *args: np.ndarray) -> np.ndarray:
-    function = numeric.tri_gamma if name == "trigamma" else getattr(special, name)
+    own = {"trigamma": numeric.tri_gamma, "log1mexp": numeric.log1mexp}
+    function = own.get(name) or getattr(special, name)
     with np.errstate(all="ignore"):
         return np.asarray(function(*args), args[0].dtype)
 
@@ -155,11 +191,20 @@ def nanoseconds(call: Callable[[], object], count: int) -> float:
     return min(times) / count * 1e9
 
 
-def measure(name: str, dtype: str, count: int) -> None:
+def measure(name: str, dtype: str, count: int, kept: int = 0) -> None:
     compiled = Compiled(name, dtype, LANES[dtype])
     args = arguments(name, dtype, count)
-    ours, theirs = errors(name, args, compiled(*args)), errors(name, args, by_scipy(name, *args))
-    many = [np.abs(x[:100_000]) for x in arguments(name, dtype, 100_000)]
+    exact = exact_values(name, args)
+    if dtype == "float64":
+        hard, values = hard_points(name)
+        args = [np.concatenate(pair) for pair in zip(args, hard)]
+        exact = np.concatenate([exact, values], axis=1)
+    ours, theirs = (errors(name, args, f, exact) for f in (compiled(*args), by_scipy(name, *args)))
+    if dtype == "float64" and kept:
+        worst = np.argsort(ours)[-kept:]
+        keep(name, [a[worst] for a in args], exact[:, worst])
+    sign = -1 if name == "log1mexp" else 1
+    many = [sign * np.abs(x[:100_000]) for x in arguments(name, dtype, 100_000)]
     out = np.empty_like(many[0])
     length = len(out) // 16 * 16
     places = many[0].ctypes.data, many[-1].ctypes.data, out.ctypes.data
@@ -175,12 +220,13 @@ def measure(name: str, dtype: str, count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--points", type=int, default=500)
+    parser.add_argument("--keep", type=int, default=0)
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     print("                       ulps       SciPy  points       ns    SciPy   ratio")
     for dtype in LANES:
-        for name in given.names or sorted(CALLED):
-            measure(name, dtype, given.points)
+        for name in given.names or NAMES:
+            measure(name, dtype, given.points, given.keep)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ def _apart(function: Real) -> Real:
 
 FAR = mp.mpf(3)  # from here on, asymptotic series; for trigamma from 2 on
 SLOPE = 1 - mp.euler  # of gammaln at 2
+PI_CUBE = mp.pi**3 / 6
 STIRLING = mp.log(2 * mp.pi) / 2 - ONE / 2
 with mp.workdps(80):
     PSI_ROOT = mp.findroot(mp.digamma, mp.mpf("1.4616321449683623"))
@@ -88,6 +89,11 @@ def _trigamma_far(z: mp.mpf) -> mp.mpf:
 
 def _sinpi(z: mp.mpf) -> mp.mpf:
     return mp.sinpi(mp.sqrt(z)) / mp.sqrt(z)
+
+
+def _sinpi_rest(z: mp.mpf) -> mp.mpf:
+    """What follows the first two terms of the series, divided by z**2."""
+    return (_sinpi(z) - mp.pi + PI_CUBE * z) / z**2
 
 
 def _cotpi(z: mp.mpf) -> mp.mpf:
@@ -204,8 +210,8 @@ def _gamma_rows() -> list[Row]:
             lambda z: z / 2, mp.mpf(0), far_z),
         Row("trigamma_far", "x**3 (trigamma(x) - 1/x - 1/(2 x**2)), z = 1/x**2", _trigamma_far,
             lambda z: z, mp.mpf(0), ONE / 4),
-        Row("sinpi", "sin(pi r)/r, z = r**2", _apart(_sinpi), _relative(_apart(_sinpi)),
-            mp.mpf(0), ONE / 4),
+        Row("sinpi", "(sin(pi r)/r - pi + z pi**3/6)/z**2, z = r**2", _apart(_sinpi_rest),
+            _apart(lambda z: z * z / _sinpi(z)), mp.mpf(0), ONE / 4),
         Row("cotpi", "(pi r cot(pi r) - 1)/z, z = r**2", _apart(_cotpi), lambda z: z,
             mp.mpf(0), ONE / 4),
     ]  # fmt: skip
@@ -242,9 +248,11 @@ GAMMA_CONSTANTS = {
     "slope_at_2": SLOPE,
     "euler": mp.euler,
     "stirling": STIRLING_EXACT,
+    "stirling_log2": STIRLING_EXACT / mp.log(2),
     "psi_root": PSI_ROOT,
     "psi_slope": PSI_SLOPE,
     "pi": mp.pi,
+    "pi_cube_sixth": PI_CUBE,
     "log_pi": mp.log(mp.pi),
 }
 OTHER_CONSTANTS = {
@@ -260,7 +268,9 @@ MODULES = {
 
 
 #: Polynomials whose constant term is a sum of two coefficients (`Body.leading`).
-TWO_PARTS = {"i0e_mid", "i1e_mid", "i0e_far", "i1e_far", "sinpi", "ndtri_far", "erfcinv_far"}
+TWO_PARTS = {
+    "gammaln", "i0e_mid", "i1e_mid", "i0e_far", "i1e_far", "ndtri_far", "erfcinv_far",
+}  # fmt: skip
 
 
 def _rounded(poly: list[mp.mpf], in_two_parts: bool) -> list[float]:
@@ -324,7 +334,8 @@ def _module(rows: list[Row], constants: dict[str, mp.mpf]) -> str:
     lines += ["}", "", "#: Constants as sums of two floats."]
     lines += ["PARTS: dict[str, tuple[float, ...]] = {"]
     for name, value in constants.items():
-        lines.append(f'    "{name}": {split(value, (53,), "float64")!r},')
+        bits = 20 if name == "stirling_log2" else 53
+        lines.append(f'    "{name}": {split(value, (bits,), "float64")!r},')
     return "\n".join([*lines, "}", ""])
 
 

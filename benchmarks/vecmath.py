@@ -21,11 +21,13 @@ from scipy import special
 
 from phintys.backends.llvm.vecmath import BINARY, CALLED, SUPPORTED, define, requirements, symbol
 from phintys.lowering.interpret import FUNCTIONS
+from phintys.scalar import numeric
 
 COUNT = 1_000_000
 NUMPY: dict[str, Callable] = FUNCTIONS | {
     "sigmoid": special.expit,
     "softplus": lambda x, out: np.logaddexp(x, 0, out=out),
+    "log1mexp": lambda x, out: np.positive(numeric.log1mexp(x), out=out),
     "erf": special.erf,
     "erfc": special.erfc,
 }
@@ -34,6 +36,7 @@ REFERENCE: dict[str, Callable] = {
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
     "erfc": lambda x: mp.erfc(min(x, 40)),  # 0 for all formats
     "log1p": mp.log1p,
+    "log1mexp": lambda x: mp.log(-mp.expm1(x)) if x > -1 else mp.log1p(-mp.exp(x)),
     "log2": lambda x: mp.log(x, 2),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
     "softplus": lambda x: mp.log1p(mp.exp(x)),
@@ -166,6 +169,8 @@ def points(name: str, rng: np.random.Generator) -> np.ndarray:
     """Arguments where the function is defined."""
     if name in POSITIVE:
         return np.exp(rng.normal(size=COUNT))
+    if name == "log1mexp":
+        return -np.exp(rng.normal(size=COUNT))
     if name == "acosh":
         return np.cosh(rng.normal(size=COUNT) * 3)
     return rng.uniform(-1, 1, COUNT) if name in UNIT else rng.normal(size=COUNT) * 3

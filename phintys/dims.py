@@ -30,6 +30,10 @@ _LEAVES = frozenset(("const", "symbol"))
 _NO_NAMES: frozenset[Any] = frozenset()
 #: the sum or difference of two integers of smaller magnitude fits in 64 bits
 _MODERATE = 2**62
+#: magnitudes of integers that do not fit in 64 bits (but for the least one)
+_OVERFLOW = 2**63
+#: what symbols, and products of lengths, which are sizes of arrays, are taken to be at most
+_LONGEST = 2**40
 #: the largest `Dim.size` that is counted; it doubles with each step of some programs
 _HUGE = 2**30
 #: characters of the longest text by which expressions are sorted
@@ -48,6 +52,7 @@ class Dim:
     __slots__ = (
         "__weakref__",
         "args",
+        "bound",
         "is_moderate",
         "is_nonnegative",
         "names",
@@ -61,7 +66,11 @@ class Dim:
     size: int  #: number of constants and symbols in the expression, repetitions counted
     value: int | None  #: the integer, if this is a constant
     order_key: Any  #: see `_sort_key`; None before it is asked for
-    is_nonnegative: bool  #: whether it is provably at least 0: a length, or made of such dims
+    #: the largest magnitude of the expression and of all parts for symbols of at most `_LONGEST`;
+    #: `_OVERFLOW` if it is more
+    bound: int
+    #: whether it is provably at least 0: a length, or made of such dims, and does not overflow
+    is_nonnegative: bool
     is_moderate: bool  #: whether it is made of lengths and small constants, and cannot overflow
     names: frozenset[Dim]  #: the symbols among the operands and in them
 
@@ -81,19 +90,26 @@ class Dim:
         """Set what follows from the facts about the operands."""
         op, args = self.op, self.args
         if op == "const":
-            self.size, self.names = 1, _NO_NAMES
-            self.is_nonnegative, self.is_moderate = args[0] >= 0, abs(args[0]) < _MODERATE
+            self.size, self.names, self.bound = 1, _NO_NAMES, min(abs(args[0]), _OVERFLOW)
+            self.is_nonnegative, self.is_moderate = args[0] >= 0, self.bound < _MODERATE
         elif op == "symbol":
-            self.size, self.names = 1, _NO_NAMES
+            self.size, self.names, self.bound = 1, _NO_NAMES, _LONGEST
             self.is_nonnegative = isinstance(args[0], tuple) and args[0][0] == "len"
             self.is_moderate = self.is_nonnegative
         else:
             self.size = min(sum([a.size for a in args]), _HUGE)
             self.names = _NO_NAMES.union(*[a.symbols() for a in args])
+            self.bound = min(_bound(op, args), _OVERFLOW)
             every = any if op == "max" else all
-            self.is_nonnegative = every([a.is_nonnegative for a in args])
+            self.is_nonnegative = self.fits and every([a.is_nonnegative for a in args])
             multiple = op != "mul" or (len(args) == 2 and args[0].value is not None)
-            self.is_moderate = multiple and all([a.is_moderate for a in args])
+            is_moderate = multiple and self.bound < _MODERATE
+            self.is_moderate = is_moderate and all([a.is_moderate for a in args])
+
+    @property
+    def fits(self) -> bool:
+        """Whether constants do not make the expression, or a part of it, overflow 64 bits."""
+        return self.bound < _OVERFLOW
 
     # ----- constructors
     @staticmethod
@@ -236,6 +252,17 @@ class Dim:
 
     def __reduce__(self) -> Any:
         return Dim, (self.op, self.args)
+
+
+def _bound(op: str, args: Sequence[Dim]) -> int:
+    """The largest magnitude of an expression or of an operand; see `Dim.bound`."""
+    bounds = [a.bound for a in args]
+    most = max(bounds)
+    if op == "add":
+        return sum(bounds)
+    if op == "mul" and args[0].value is not None:
+        return bounds[0] * max(bounds[1:])
+    return most
 
 
 def as_dim(x: DimLike) -> Dim:

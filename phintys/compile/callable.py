@@ -59,6 +59,10 @@ class Maker(Protocol):
         """The Program of the rewritten graph."""
         ...
 
+    def program_for_code(self) -> Any:
+        """The Program, for code generation: neither it nor the graph needs memory afterwards."""
+        ...
+
     @property
     def key(self) -> str | None:
         """The key of the compiled code in caches; None if it cannot be cached."""
@@ -153,7 +157,7 @@ class Function:
         self.name = maker.name
         self.containers = containers
         self.profile: Any = None
-        types = [v.type for v in maker.spec.fgraph.inputs[len(maker.passed) :]]
+        types = [v.type for v in maker.spec.held.inputs[len(maker.passed) :]]
         self._shared_types = [(s, t, array_type(t)) for s, t in zip(maker.shared, types)]
         targets = [p - len(maker.passed) for p in maker.update_targets]
         self._updated_cells = [containers[p].storage for p in targets]

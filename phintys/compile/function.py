@@ -18,7 +18,7 @@ from phintys.compile.linker import Linker
 from phintys.compile.mode import Mode, get_mode
 from phintys.compile.profile import attach_profile, counted_rewrites
 from phintys.config import config
-from phintys.graph.collection import collection_paused
+from phintys.graph.collection import collect_young, collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
@@ -251,7 +251,7 @@ class FunctionMaker:
     def _shared_of(self, fgraph: FunctionGraph) -> list[SharedVariable]:
         """The shared variables of a graph that was changed; ValueError if it cannot be compiled."""
         n = len(self.passed)
-        _check_interface(fgraph, self.spec.fgraph.inputs[:n], len(self.outputs))
+        _check_interface(fgraph, self.spec.held.inputs[:n], len(self.outputs))
         found: list[SharedVariable] = []
         for v in fgraph.inputs[n:]:
             cell = self._cells.get(v, v)
@@ -273,6 +273,7 @@ class FunctionMaker:
             if config.check_stack_trace != "off":
                 CheckStackTraceRewriter().rewrite(fgraph)
             self.mode.optimizer.rewrite(fgraph)
+        fgraph.forget_changes()
         self._rewritten = True
         self.times["rewriting"] = time.perf_counter() - start
 
@@ -293,7 +294,31 @@ class FunctionMaker:
         start = time.perf_counter()
         with self.settings_as_made():
             self._program = lower_graph(fgraph, len(self.passed), self.update_targets)
+        self.times.setdefault("lowering", time.perf_counter() - start)
+
+    @exclusive
+    def program_for_code(self) -> Any:
+        """The Program, for code generation: neither it nor the graph needs memory afterwards.
+
+        It names no nodes, which `program` has for messages, and is not kept.
+        """
+        if self._program is not None:
+            return self._program
+        from phintys.lowering.from_graph import lower_graph
+
+        self.graph  # noqa: B018 - rewritten before the time is taken
+        start = time.perf_counter()
+        with self.settings_as_made():
+            program = lower_graph(
+                self.graph, len(self.passed), self.update_targets, release=self._release
+            )
         self.times["lowering"] = time.perf_counter() - start
+        return program
+
+    def _release(self) -> None:
+        """Free the memory of the graph, until it is asked for."""
+        self.spec.pack()
+        collect_young()
 
     def _seconds_before_code(self) -> float:
         """The time that the stages before code generation have taken so far."""
@@ -315,7 +340,7 @@ class FunctionMaker:
         origin = self._origin
         if origin is None or config.check_rewrites or current_recorder() is not None:
             return None
-        names = [v.name for v in self.spec.fgraph.inputs]  # the code contains them, for messages
+        names = [v.name for v in self.spec.held.inputs]  # the code contains them, for messages
         interface = (len(self.passed), names, self.update_targets, self.unpack == "single")
         return repr((*origin, interface, config.of_code(self._settings)))
 
@@ -337,8 +362,8 @@ class FunctionMaker:
     @property
     def update_targets(self) -> list[int]:
         """The position, among the inputs of the graph, of the shared variable of each update."""
-        fgraph = self.spec.fgraph
-        return [fgraph.update_mapping[i] for i in range(len(self.outputs), len(fgraph.outputs))]
+        mapping, n = self.spec.held.update_mapping, len(self.spec.held.outputs)
+        return [mapping[i] for i in range(len(self.outputs), n)]
 
     @exclusive
     def create(
@@ -460,7 +485,7 @@ class FunctionMaker:
         return replace(
             self.spec,
             shared=shared,
-            fgraph=fgraph.clone_get_equiv(memo=memo, copy_inputs=False)[0],
+            held=fgraph.clone_get_equiv(memo=memo, copy_inputs=False)[0],
             kept={i: s for i, s in cells.items() if s in shared},
         )
 

@@ -15,6 +15,7 @@ from phintys.errors import MissingInputError, UnusedInputError
 from phintys.graph.clone import clone_get_equiv
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import describe, stacklevel
+from phintys.graph.packed import PackedGraph
 from phintys.graph.shared import SharedVariable, shared
 from phintys.graph.traversal import ancestors, graph_inputs
 from phintys.graph.variable import AtomicVariable, Variable
@@ -31,7 +32,8 @@ class Specification:
     inputs: list[SymbolicInput]
     outputs: list[SymbolicOutput]
     shared: list[SharedVariable]
-    fgraph: FunctionGraph
+    #: ``fgraph``, or that in little memory; both have ``inputs`` and ``update_mapping``
+    held: FunctionGraph | PackedGraph
     #: what a call returns: "single", "list", "nothing" (an empty list) or "dict"
     unpack: str
     #: the keys of a dict of outputs
@@ -40,6 +42,23 @@ class Specification:
     arguments: list[SymbolicInput] = field(default_factory=list)
     #: the shared variables, of ``shared``, that stand for inputs kept in a cell
     kept: dict[SymbolicInput, SharedVariable] = field(default_factory=dict)
+
+    @property
+    def fgraph(self) -> FunctionGraph:
+        """The graph."""
+        graph = self.held
+        if isinstance(graph, PackedGraph):
+            graph = self.held = graph.unpack()
+        return graph
+
+    def pack(self) -> None:
+        """Keep the graph in little memory until it is asked for."""
+        if isinstance(self.held, FunctionGraph):
+            self.held = PackedGraph(self.held)
+
+    def __getstate__(self) -> dict[str, Any]:
+        held = self.held
+        return vars(self) | {"held": PackedGraph(held) if isinstance(held, FunctionGraph) else held}
 
     def all_inputs(self) -> list[SymbolicInput]:
         """An `In` for each input of ``fgraph``; see `FunctionMaker.inputs`."""

@@ -2,7 +2,8 @@
 
 The cache, in memory and on disk, is keyed by the structural hash of the graph before rewriting.
 After a hit nothing is rewritten or lowered, until `FunctionMaker.fgraph` or
-`NativeFunction.program` is used.
+`NativeFunction.program` is used.  The Program that code was made from is not kept either: it is
+lowered again.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def _artifact(backend: Generator[Any], maker: Maker) -> Any:
     single = maker.unpack == "single"
     key = maker.key
     if key is None:
-        return backend.compile(maker.program, single)
+        return backend.compile(maker.program_for_code(), single)
     name = code_cache.name_of("f", backend.surroundings(), key)
     found = _recent[name]
     if found is not None:
@@ -66,7 +67,7 @@ def _artifact(backend: Generator[Any], maker: Maker) -> Any:
     payload = code_cache.read(name)
     found = None if payload is None else backend.load(payload, len(maker.shared))
     if found is None:
-        found = backend.compile(maker.program, single, to_store=True)
+        found = backend.compile(maker.program_for_code(), single, to_store=True)
         payload = backend.dump(found)
         if payload is not None:
             code_cache.write(name, payload)

@@ -35,6 +35,15 @@ def collection_paused() -> Generator[None, None, None]:
             _pausing.clear()
 
 
+def collect_young() -> None:
+    """Collect the objects made since `collection_paused`, which this thread is in, has begun.
+
+    Nodes and their results refer to each other, so a graph that is dropped is not freed without it.
+    """
+    if _pausing and _pausing[0] == get_ident():
+        gc.collect(0)
+
+
 def _age() -> None:
     """Count all objects as old, so that only a collection of all objects traverses them.
 

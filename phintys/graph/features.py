@@ -84,7 +84,7 @@ class Bookkeeper(Feature):
 class History(Feature):
     """A feature that records changes, so that the graph can be reverted to a checkpoint."""
 
-    provides = ("checkpoint", "revert")
+    provides = ("checkpoint", "revert", "forget_changes")
 
     def __init__(self) -> None:
         self.changes: list[tuple[Apply, int, Variable, Any]] = []
@@ -110,6 +110,10 @@ class History(Feature):
     def checkpoint(self, fgraph: Any) -> int:
         """The current position in the history, for `revert`."""
         return len(self.changes)
+
+    def forget_changes(self, fgraph: Any) -> None:
+        """Forget the history, which keeps the replaced variables alive: no checkpoint is left."""
+        self.changes.clear()
 
     def revert(self, fgraph: Any, checkpoint: int) -> None:
         """Undo every change since ``checkpoint``.

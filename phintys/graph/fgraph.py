@@ -7,8 +7,10 @@ two: `FunctionGraph.freeze` and `FrozenFunctionGraph.unfreeze`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, KeysView, Sequence
+from collections import Counter
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from phintys.errors import AlreadyThere, MissingInputError
@@ -50,9 +52,6 @@ class FunctionGraph:
         lists of variables
     apply_nodes
         the set of nodes
-    clients
-        a dict from each variable to its uses, pairs (node, position of the input); the use as an
-        output of the graph is a pair with an `Output` node
 
     Raises
     ------
@@ -105,11 +104,31 @@ class FunctionGraph:
                     f"{v} cannot be an input of a FunctionGraph: it is computed by {v.owner.op}. "
                     "Replace it by a variable without an owner first (clone_replace)."
                 )
-            self.add_input(v, check=False)
-        self._import_nodes(order, True, "init")
-        for v in outputs:
-            self.add_output(v, reason="init")
-        self._order = list(self.apply_nodes)  # nodes are imported inputs first
+        nodes = [Output(i).make_node(v) for i, v in enumerate(outputs)]
+        self._fill(inputs, outputs, nodes, order)
+        for callback in self._callbacks["on_import"]:
+            for node in self.apply_nodes:
+                callback(self, node, "init")
+
+    def _fill(
+        self,
+        inputs: Iterable[Variable],
+        outputs: Iterable[Variable],
+        output_nodes: Iterable[Apply],
+        order: Sequence[Apply] = (),
+    ) -> None:
+        """Fill an empty graph; ``order``: its nodes, inputs first, if they are known."""
+        self.inputs, self.outputs = list(inputs), list(outputs)
+        self._output_nodes = list(output_nodes)
+        order = order or sorted_nodes([v.owner for v in self.outputs])
+        known = set(self.inputs)
+        roots: dict[Variable, Apply | None] = {
+            v: node for node in order for v in node.inputs if v.owner is None and v not in known
+        }
+        roots.update((v, None) for v in self.outputs if v.owner is None and v not in known)
+        _check_roots(roots)
+        self.apply_nodes = OrderedSet(order)
+        self._order = list(self.apply_nodes)
         self._known_change = _last_change[0]
 
     def _clear(self) -> None:
@@ -117,8 +136,7 @@ class FunctionGraph:
         self.inputs: list[Variable] = []
         self.outputs: list[Variable] = []
         self.apply_nodes: OrderedSet[Apply] = OrderedSet()
-        #: The uses of each variable; the keys are all variables of the graph.
-        self.clients: dict[Variable, Clients] = {}
+        self._clients: dict[Variable, Clients] | None = None
         self.update_mapping: dict[int, int] = {}
         self._output_nodes: list[Apply] = []
         self._order: list[Apply] | None = None
@@ -127,6 +145,42 @@ class FunctionGraph:
         self._known_change = _last_change[0]
         self._features: list[Any] = []
         self._index_features()
+
+    @property
+    def clients(self) -> dict[Variable, Clients]:
+        """A dict from each variable of the graph to its uses, pairs (node, position of the input).
+
+        The use as an output of the graph is a pair with an `Output` node.  The dict is made when it
+        is first asked for, since it needs as much memory as the graph; then it is kept up to date.
+        """
+        if self._clients is None:
+            self._clients = self._find_clients()
+        return self._clients
+
+    def _find_clients(self) -> dict[Variable, Clients]:
+        clients = {v: Clients() for v in self.inputs}
+        for node in self.apply_nodes:
+            for v in node.outputs:
+                if v not in clients:
+                    clients[v] = Clients()
+            for i, v in enumerate(node.inputs):
+                users = clients.get(v)
+                if users is None:
+                    users = clients[v] = Clients()
+                users[node, i] = None
+        for v, node in zip(self.outputs, self._output_nodes):
+            clients.setdefault(v, Clients())[node, 0] = None
+        return clients
+
+    def use_counts(self) -> dict[Variable, int]:
+        """The number of uses of each variable that has one; does not make the table `clients`."""
+        users = chain(self.apply_nodes, self._output_nodes)
+        return dict(Counter(chain.from_iterable([node.inputs for node in users])))
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether the table `clients` has been made."""
+        return self._clients is not None
 
     @property
     def variables(self) -> KeysView[Variable]:
@@ -154,7 +208,7 @@ class FunctionGraph:
         self.add_client(var, (node, 0))
 
     def setup_var(self, var: Variable) -> None:
-        """Add a variable, without uses."""
+        """Add a variable, without uses, to the table of uses."""
         if var not in self.clients:
             self.clients[var] = Clients()
 
@@ -265,13 +319,8 @@ class FunctionGraph:
 
     def _import_roots(self, roots: dict[Variable, Apply | None], import_missing: bool) -> None:
         """Add variables without an owner, given with a node that uses each."""
-        for v, user in roots.items():
-            if not isinstance(v, AtomicVariable) and not import_missing:
-                used = f" It is used by {user.op}." if user is not None else ""
-                raise MissingInputError(
-                    f"{v} (type {v.type}) is needed to compute the outputs but is not among the "
-                    f"inputs.{used}\n{describe(v.origin)}".rstrip()
-                )
+        if not import_missing:
+            _check_roots(roots)
         for v in roots:
             if isinstance(v, AtomicVariable):
                 self.setup_var(v)
@@ -385,6 +434,7 @@ class FunctionGraph:
         """Remove an output; those to the right move one place."""
         client = self.get_output_client(output_idx)
         var = self.outputs[output_idx]
+        self.setup_var(var)  # the table of uses must know it
         del self.outputs[output_idx], self._output_nodes[output_idx]
         self.last_change = object()
         for i in range(output_idx, len(self.outputs)):
@@ -557,12 +607,7 @@ class FunctionGraph:
         inputs, outputs, output_nodes, features, attributes = state
         self._clear()
         self.__dict__.update(attributes)
-        for v in inputs:
-            self.add_input(v, check=False)
-        for v, node in zip(outputs, output_nodes, strict=True):
-            self.import_var(v)
-            self.add_client(v, (node, 0))
-        self.outputs, self._output_nodes = list(outputs), list(output_nodes)
+        self._fill(inputs, outputs, output_nodes)
         self._features = list(features)  # their state was pickled, so on_attach must not run
         self._index_features()
 
@@ -602,6 +647,20 @@ class FrozenFunctionGraph(FrozenGraph):
         return (fgraph, memo) if return_memo else fgraph
 
 
+def _check_roots(roots: Mapping[Variable, Apply | None]) -> None:
+    """MissingInputError for a variable without an owner that is no constant.
+
+    Each is given with a node that uses it.
+    """
+    for v, user in roots.items():
+        if not isinstance(v, AtomicVariable):
+            used = f" It is used by {user.op}." if user is not None else ""
+            raise MissingInputError(
+                f"{v} (type {v.type}) is needed to compute the outputs but is not among the "
+                f"inputs.{used}\n{describe(v.origin)}".rstrip()
+            )
+
+
 #: the last change of the inputs of a node, by any graph: a new object for each
 _last_change: list[object] = [object()]
 
@@ -611,7 +670,7 @@ _BOOKKEEPING = frozenset(
         "inputs",
         "outputs",
         "apply_nodes",
-        "clients",
+        "_clients",
         "_output_nodes",
         "last_change",
         "_known_change",

@@ -27,6 +27,10 @@ _is_ours: Memo[str, bool] = Memo(1024, "files")
 Origin = tuple[CodeType, int]
 
 
+#: By identity of the code, which the value keeps alive: nodes made by one line share its origin.
+_origins: Memo[tuple[int, int], Origin] = Memo(1024, "origins")
+
+
 class Location(NamedTuple):
     """A line of a program."""
 
@@ -65,7 +69,8 @@ def user_origin() -> Origin | Location | None:
         if ours is None:
             ours = _is_of_package(code.co_filename)
         if not ours and not (code.co_name == "make_node" and _is_called_by_package(frame)):
-            return code, frame.f_lasti
+            key = id(code), frame.f_lasti
+            return _origins[key] or _origins.keep(key, (code, frame.f_lasti))
         frame = frame.f_back
     return None
 

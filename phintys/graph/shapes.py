@@ -248,7 +248,14 @@ class Cases:
 
 
 _type_of = attrgetter("type")
-_known: Memo[Any, Answer | Cases] = Memo(1024, "shapes of results")
+
+
+def _weight(found: Answer | Cases) -> float:
+    """The size of a cache entry, whose key holds the types of all operands of a sum."""
+    return 1 + len(found.inputs) / 8 if isinstance(found, Answer) else 1
+
+
+_known: Memo[Any, Answer | Cases] = Memo(1024, "shapes of results", weigh=_weight)
 _input_dims: Memo[Any, Shape] = Memo(512, "lengths of inputs")
 
 

@@ -420,12 +420,25 @@ class Apply(Node, Generic[OpT]):
         return self._copy(self.inputs)
 
     def _copy(self, inputs: Sequence[Variable]) -> Apply:
-        node = Apply.__new__(type(self))
-        node.op, node.number = self.op, next(_numbers)
+        outputs = [v.clone() for v in self.outputs]
+        tag = None if self._tag is None else Scratchpad().__update__(self._tag)
+        return self.assembled(self.op, inputs, outputs, next(_numbers), self.origin, tag)
+
+    @classmethod
+    def assembled(
+        cls,
+        op: Any,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        number: int,
+        origin: Origin | Any,
+        tag: Scratchpad | None,
+    ) -> Apply:
+        """A node with all its attributes given, without checks."""
+        node = Apply.__new__(cls)
+        node.op, node.number, node.origin, node._tag = op, number, origin, tag
         node.inputs = list(inputs)
-        node.outputs = [v.clone() for v in self.outputs]
-        node._tag = None if self._tag is None else Scratchpad().__update__(self._tag)
-        node.origin = self.origin
+        node.outputs = list(outputs)  # a copy of a list has no room for more items
         for i, v in enumerate(node.outputs):
             v.owner = node
             v.index = i

@@ -21,7 +21,7 @@ from phintys.lowering.elementwise import Gather, Index, Map
 from phintys.lowering.equalities import Equalities
 from phintys.lowering.long_lengths import LongLengths
 from phintys.lowering.program import Check, Inst, Slot
-from phintys.lowering.recorder import fold_map, record_map
+from phintys.lowering.recorder import fits, fold_map, record_map
 from phintys.lowering.reduce import Reduce
 from phintys.lowering.reductions import combination
 from phintys.lowering.updates import Update
@@ -355,7 +355,7 @@ class ArrayBuilder:
             total = as_dim(_FOLD[kind][0])
             for d in value.content:
                 total = _FOLD[kind][1](total, d)
-            if value.content or kind in ("add", "mul"):
+            if fits(total, found):
                 result.content = (total,)
         return result
 

@@ -6,7 +6,7 @@ do not support, becomes a `Python` step that calls ``perform``.  No op and no ty
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, Inner, NotNative
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
+from phintys.lowering.shapes import broadcasts_hidden_ones
 from phintys.lowering.spec import verify
 from phintys.lowering.strips import form_strips
 from phintys.lowering.values import Composite, Shape, Value
@@ -34,7 +35,10 @@ from phintys.scalar.native import NATIVE_DTYPES
 
 
 def lower_graph(
-    fgraph: FunctionGraph, n_arguments: int | None = None, update_targets: Sequence[int] = ()
+    fgraph: FunctionGraph,
+    n_arguments: int | None = None,
+    update_targets: Sequence[int] = (),
+    release: Callable[[], None] | None = None,
 ) -> Program:
     """The Program of a graph, fused, with a memory plan.
 
@@ -47,6 +51,9 @@ def lower_graph(
         the number of ordinary inputs; None: all that are not updated
     update_targets
         for each of the last outputs the number of the input that it becomes the new value of
+    release
+        a function that is called when the graph is no longer needed, to free its memory.  The
+        Program has no origins then, which would keep the graph alive.
 
     Raises
     ------
@@ -58,12 +65,15 @@ def lower_graph(
     >>> [type(step).__name__ for step in lower_graph(FunctionGraph([x], [pt.exp(x)])).steps]
     ['Kernel']
     """
-    lowering = GraphLowering()
+    lowering = GraphLowering(with_origins=release is None)
     fgraph = expanded(fgraph)
     for variable in fgraph.inputs:
         lowering.input(variable)
-    outputs = lowering.run(fgraph)
-    return _planned(assemble(lowering.builder, outputs, update_targets, n_arguments))
+    builder, outputs = lowering.builder, lowering.run(fgraph)
+    if release is not None:
+        del fgraph, lowering
+        release()
+    return _planned(assemble(builder, outputs, update_targets, n_arguments))
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
@@ -98,7 +108,8 @@ class GraphLowering:
     object, or both; each is made of the other by a `Python` step when it is first needed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, with_origins: bool = True) -> None:
+        self.with_origins = with_origins
         self.builder = Builder()
         self.builder.lower_inner = lower_inner
         self.values: dict[Variable, Value] = {}
@@ -182,7 +193,8 @@ class GraphLowering:
 
     def node(self, node: Apply) -> None:
         """Lower one node."""
-        self.builder.origin = node
+        if self.with_origins:
+            self.builder.origin = node
         results = self._lowered(node)
         if results is None:
             results = self._performed(node)
@@ -205,6 +217,7 @@ class GraphLowering:
             # of the class: an op may have an attribute ``lower``, which triangle it reads
             lower, inputs = type(node.op).lower, [self.argument(v) for v in node.inputs]
             builder: AnyBuilder[Value] = self.builder
+            self._check_ones(node, inputs)
             results = lower(node.op, node, builder, *inputs)
         except (NotNative, ContradictionError):
             return None
@@ -219,6 +232,12 @@ class GraphLowering:
                 f"{node.op}: lower returned {len(results)} values for {len(node.outputs)} outputs."
             )
         return None if any(map(self._contradicts, results, node.outputs)) else results
+
+    def _check_ones(self, node: Apply, inputs: Sequence[Value | Composite]) -> None:
+        """Check lengths that would broadcast because the values know that they are 1."""
+        arrays = [v for v in inputs if isinstance(v, Value)]
+        if len(arrays) == len(inputs) and broadcasts_hidden_ones(node, arrays, self.builder):
+            self.builder.requirements(node, *arrays)
 
     def _contradicts(self, value: Value | Composite, variable: Variable) -> bool:
         """Whether a known length of a value differs from the static one of its variable."""

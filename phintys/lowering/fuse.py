@@ -63,11 +63,12 @@ class Fusion:
         self._shapes: dict[Shape, Shape] = {}  # cache of `shape`
         self._ones: dict[Shape, frozenset[int]] = {}  # cache of `ones`
         self._natural: dict[Shape, tuple[Shape, Axes]] = {}  # cache of `natural`
-        # by value id: cost, the earliest stage for users in other clusters, (consumer, argument)
-        # of each use, the clusters that use it
-        self._costs: dict[int, int] = {}
-        self._ready: dict[int, int] = {}
-        self._consumers: dict[int, list[tuple[Value, Value]]] = {}
+        self._joined: dict[tuple[int, Axes], Place] = {}  # cache of `join`
+        # by value id: cost and the earliest stage for users in other clusters, in lists, which need
+        # less memory than dicts; the consumer of each use, the clusters that use it
+        self._costs: list[int] = []
+        self._ready: list[int] = []
+        self._consumers: dict[int, list[Value]] = {}
         self._users: dict[int, set[Cluster]] = {}
         # by stage and space: the cluster, and if it is full the next stage to try
         self._open_clusters: dict[tuple[int, Shape], Cluster] = {}
@@ -83,6 +84,7 @@ class Fusion:
         for cluster in self.clusters:
             cluster.roots.reverse()
         self.calls.reverse()
+        self._consumers.clear()  # kernels, which are emitted next, need the memory
 
     # -------------------------------------------------------------------- preparation
     def _post_order(self, roots: list[Value]) -> list[Value]:
@@ -143,16 +145,12 @@ class Fusion:
         order = self._post_order(roots)
         if read_from_updates(self.prerequisites, roots, order):
             order = self._post_order(roots)
-        result: list[Value] = []
-        for value in order:
-            if value.is_number:
-                self._costs[value.id] = self._ready[value.id] = 0
-            elif value.base is value:
-                result.append(value)
+        result = [v for v in order if v.base is v and not v.is_number]
+        self._costs, self._ready = [0] * len(values), [0] * len(values)
         for value in result:
             self.must_store.update(a.base.id for a in value.needed_in_memory())
             for arg in value.args:
-                self._consumers.setdefault(arg.base.id, []).append((value, arg))
+                self._consumers.setdefault(arg.base.id, []).append(value)
         return result
 
     # ------------------------------------------------------------------------ forward
@@ -209,20 +207,28 @@ class Fusion:
         consumers = self._consumers.get(value.id, ())
         if value.id in self.must_store or len(consumers) != 1 or total > MOVABLE:
             return False
-        return not self._is_better_stored(*consumers[0])
+        return not self._is_better_stored(value, consumers[0])
 
-    def _is_better_stored(self, consumer: Value, arg: Value) -> bool:
-        """Whether inlining an argument into its consumer's loops would waste work.
+    def _is_better_stored(self, value: Value, consumer: Value) -> bool:
+        """Whether inlining a value into its consumer's loops would waste work.
 
         That is so if elements would be computed more than once.  For an expensive function such as
-        log it is so too if the argument does not vary with all loops, because it could be computed
+        log it is so too if the value does not vary with all loops, because it could be computed
         one element at a time, without SIMD.
         """
         axes = self.own_axes(consumer.loops())
-        moving = {axes[k] for k in arg.varying_axes()} - {None}
-        if moving and self._costs[arg.base.id] >= EXPENSIVE:
-            return len(moving) < len({*axes} - {None})
-        return moving != set(range(len(moving)))
+        rank = len({*axes} - {None})
+        for arg in consumer.args:
+            if arg.base is not value:
+                continue
+            moving = {axes[k] for k in arg.varying_axes()} - {None}
+            if moving and self._costs[value.id] >= EXPENSIVE:
+                wasteful = len(moving) < rank
+            else:
+                wasteful = moving != set(range(len(moving)))
+            if wasteful:
+                return True
+        return False
 
     def is_only_for_one(self, value: Value) -> bool:
         """Whether a value has one user, and no output or length is made of it."""
@@ -248,7 +254,11 @@ class Fusion:
         """Assign an elementwise value to a cluster; ``inner`` is as from `stage`."""
         if cluster.number in inner:
             cluster.inner = inner[cluster.number]
-        self.assign(value, Place(cluster, axes))
+        key = cluster.number, axes
+        place = self._joined.get(key)
+        if place is None:
+            place = self._joined[key] = Place(cluster, axes)
+        self.assign(value, place)
 
     def stage(self, value: Value, space: Shape, axes: Axes) -> tuple[int, dict[int, int]]:
         """The earliest stage for a value placed at ``axes`` of a space.
@@ -403,7 +413,7 @@ class Fusion:
         if len(users) > 1 or total > MOVABLE:
             return False
         (cluster,) = users
-        if any(self._is_better_stored(c, a) for c, a in self._consumers.get(value.id, ())):
+        if any(self._is_better_stored(value, c) for c in self._consumers.get(value.id, ())):
             return False
         loads = cluster.loads | self._loads(value, None)
         size = cluster.size + total

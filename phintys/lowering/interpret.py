@@ -583,6 +583,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "imag": np.imag,
     "sigmoid": _sigmoid,
     "softplus": lambda a: np.logaddexp(a.dtype.type(0), a),
+    "log1mexp": lambda a: numeric.log1mexp(a)[()],
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,

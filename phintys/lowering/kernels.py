@@ -17,7 +17,7 @@ from phintys.dims import ONE, ZERO, Dim, product
 from phintys.lowering.clusters import Cluster
 from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Fusion
 from phintys.lowering.loops import Draft, finish
-from phintys.lowering.program import Copy, Operand, Slot, Step
+from phintys.lowering.program import Copy, Inst, Operand, Slot, Step
 from phintys.lowering.protocols import Affine, IndexLengths, Point
 from phintys.lowering.values import Axes, Shape, Value
 
@@ -33,6 +33,7 @@ class Layouts:
         self.slots: dict[int, Slot] = {}
         self._strides: dict[Shape, Shape] = {}
         self._bounds: dict[int, tuple[int, int]] = {}
+        self.instructions: dict[Inst, Inst] = {}  # see `Draft`
 
     def slot(self, value: Value) -> Slot:
         """The slot of a value, made on demand.
@@ -90,7 +91,7 @@ class KernelWriter:
         self.find = layouts.builder.canonical
         self.cluster = cluster
         self.written = written  # ids of values that an earlier kernel of this cluster has stored
-        self.draft = Draft(cluster.space, cluster.inner)
+        self.draft = Draft(cluster.space, cluster.inner, layouts.instructions)
         self.memo: dict[tuple[int, Point], int] = {}
 
     # ----- size

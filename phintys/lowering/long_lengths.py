@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakMethod
 
 from phintys.dims import Dim, dim_max
 
@@ -20,11 +21,12 @@ class LongLengths:
     Parameters
     ----------
     named
-        makes a symbol for the value of an expression
+        a method that makes a symbol for the value of an expression.  Its object, which has these
+        names, is referred to weakly: then it is freed as soon as it is no longer used.
     """
 
     def __init__(self, named: Callable[[Dim], Dim]) -> None:
-        self._named = named
+        self._named = WeakMethod(named)
         self._short: dict[Dim, Dim] = {}
         self._long: dict[Dim, Dim] = {}  # symbol -> the expression that it stands for
 
@@ -39,7 +41,9 @@ class LongLengths:
         return self._short[dim]
 
     def _symbol(self, dim: Dim) -> Dim:
-        symbol = self._named(dim)
+        named = self._named()
+        assert named is not None, "lengths are named while their builder is in use"
+        symbol = named(dim)
         self._long[symbol] = dim
         return dim_max(symbol, 0) if dim.is_nonnegative else symbol
 

@@ -44,11 +44,16 @@ class _Reduction:
 
 
 class Draft:
-    """The body of a kernel under construction; equal instructions are merged (hash-consing)."""
+    """The body of a kernel under construction; equal instructions are merged (hash-consing).
 
-    def __init__(self, space: Shape, inner: int | None):
+    ``shared`` holds instructions of other kernels of the Program, of which equal ones are the same
+    objects: kernels that were cut from one long expression have most of them in common.
+    """
+
+    def __init__(self, space: Shape, inner: int | None, shared: dict[Inst, Inst] | None = None):
         self.space = space
         self.inner = inner
+        self._shared = {} if shared is None else shared
         self.body: list[Inst] = []
         self.operands: list[Operand] = []
         #: whether the order of the loops is fixed: stores may overwrite each other, or the handling
@@ -100,12 +105,14 @@ class Draft:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = len(self.body)
-            self.body.append(Inst(op, dtype, args, param))
+            inst = Inst(op, dtype, args, param)
+            self.body.append(inst if op == "const" else self._shared.setdefault(inst, inst))
         return found
 
     def effect(self, op: str, dtype: str, args: tuple[int, ...], param: Any) -> None:
         """Append an instruction that writes memory; it is never merged with an equal one."""
-        self.body.append(Inst(op, dtype, args, param))
+        inst = Inst(op, dtype, args, param)
+        self.body.append(self._shared.setdefault(inst, inst))
 
     def operand(self, operand: Operand) -> int:
         """The number of an operand, which is added unless an equal one exists."""

@@ -143,17 +143,19 @@ def _fold(value: Map, args: list[Dim], long_lengths: LongLengths) -> Dim | None:
             found = results[inst.args[0]]
         elif rule is not None and np.dtype(inst.dtype).kind in "iub":
             found = rule(*(results[a] for a in inst.args))
-        if found is None or not _fits(found, inst.dtype):
+        if found is None or not fits(found, inst.dtype):
             return None
         results.append(long_lengths.shortened(found))
     return results[value.result]
 
 
-def _fits(dim: Dim, dtype: str) -> bool:
+def fits(dim: Dim, dtype: str) -> bool:
     """Whether a Dim cannot overflow its dtype; int64 holds every length."""
-    if dtype in ("int64", "bool"):
+    if dtype == "bool":
         return True
-    return dim.value is not None and np.iinfo(dtype).min <= dim.value <= np.iinfo(dtype).max
+    if dim.value is None:
+        return dtype == "int64" and dim.fits
+    return np.iinfo(dtype).min <= dim.value <= np.iinfo(dtype).max
 
 
 def _compare(test: Callable[[int, int], bool]) -> Callable[[Dim, Dim], Dim | None]:

@@ -85,7 +85,9 @@ class RuleSet(GraphRewriter):
         graph is then as it was.
         """
         with making, collection_paused():
-            return Normalizer(self, fgraph).run()
+            # the state of the run, which is as large as the graph, is freed before `install`
+            outputs, original, order = Normalizer(self, fgraph).run()
+            return install(fgraph, outputs, original, order, self.name or "rules")
 
 
 class Normalizer:
@@ -116,8 +118,8 @@ class Normalizer:
         self._entries: dict[int, OpEntry] = {}
         self._ops: list[Any] = []
         # Number of uses of each variable, with replacements taken into account.
-        self._uses = {v: len(clients) for v, clients in fgraph.clients.items()}
-        # A node that uses a variable, for variables that came into use during the run.
+        self._uses: dict[Variable, int] = {}
+        # A node that uses a variable: its first use before the run, or in the run.
         self._client: dict[Variable, Apply] = {}
         # Node made by an idempotent rule, which need not be tried at it.
         self._made: dict[Apply, Rule] = {}
@@ -130,17 +132,18 @@ class Normalizer:
         self._forced: set[Apply] = set()
         # In-place nodes and the nodes whose results they destroy, which must not be changed.
         self._kept: set[Apply] = set()
-        # Nodes that were in the graph before the run, and have the same inputs still.
-        self._untouched: set[Apply] = set()
         self._origin = inherit(None)
         # Nodes of the graph with changed inputs -> their inputs before the run.
         self._original: dict[Apply, list[Variable]] = {}
 
     # ------------------------------------------------------------------ the run
-    def run(self) -> bool:
-        """Rewrite the graph; return whether it changed.  After an exception it is as before."""
+    def run(self) -> tuple[list[Variable], dict[Apply, list[Variable]], list[Apply]]:
+        """Rewrite the nodes of the graph; return the new outputs, and what `install` needs.
+
+        After an exception the nodes are as before.
+        """
         order = self.fgraph.toposort()
-        self._untouched.update(order)
+        self._find_uses(order)
         self._keep_destroyers(order)
         self._producers.update(dict.fromkeys(self.fgraph.inputs, ROOT))
         done = self._done
@@ -156,7 +159,14 @@ class Normalizer:
             for node, inputs in self._original.items():
                 node.inputs[:] = inputs
             raise
-        return install(self.fgraph, outputs, self._original, order, self._name)
+        return outputs, self._original, order
+
+    def _find_uses(self, order: Sequence[Apply]) -> None:
+        """Find the number of uses and the first use of each variable before the run."""
+        self._uses = self.fgraph.use_counts()
+        results = [self.fgraph.get_output_client(i)[0] for i in range(len(self.fgraph.outputs))]
+        users = chain(reversed(results), reversed(order))
+        self._client = {v: node for node in users for v in node.inputs}
 
     def _keep_destroyers(self, order: Sequence[Apply]) -> None:
         """Mark in-place nodes, and the nodes whose results they destroy, as not to be changed."""
@@ -255,7 +265,9 @@ class Normalizer:
         if found is not None and found is not node and self._merge(node, found):
             return None
         deferred = False
-        candidates = entry.untried if node in self._untouched else entry.every
+        candidates = entry.every
+        if candidates is not entry.untried and self._is_untouched(node):
+            candidates = entry.untried
         rules = candidates.rules and self._table.possible(node, candidates, producers)
         if rules:
             if self._in_progress and key in self._in_progress:
@@ -331,12 +343,15 @@ class Normalizer:
         """Set the inputs of a node; True if a new node replaces it instead, for narrower types."""
         if self._may_retype(node, new) and self._rebuild(node, new):
             return True
-        if node in self._untouched:
-            self._untouched.discard(node)
+        if self._is_untouched(node):
             self._original[node] = list(node.inputs)
         self._made.pop(node, None)
         node.inputs[:] = new
         return False
+
+    def _is_untouched(self, node: Apply) -> bool:
+        """Whether a node was in the graph before the run, and has the same inputs still."""
+        return node in self.fgraph.apply_nodes and node not in self._original
 
     def _may_retype(self, node: Apply, new: Sequence[Variable]) -> bool:
         """Whether new inputs may change the types of the outputs."""
@@ -560,11 +575,7 @@ class Normalizer:
 
         It is reliable only if the variable has one use and never had more during this run.
         """
-        known = self._client.get(variable)
-        if known is None:
-            for node, _ in self.fgraph.clients.get(variable, ()):
-                return node
-        return known
+        return self._client.get(variable)
 
     def _retain(self, variable: Variable, n: int, instead_of: Variable) -> None:
         """Add ``n`` uses of a variable that replaces ``instead_of``.

@@ -32,14 +32,21 @@ def install(
         return False
     new_order = sorted_nodes([v.owner for v in outputs])
     alive, known = set(new_order), set(old_order)
+    imported = [n for n in new_order if n not in known]
+    removed = [n for n in reversed(old_order) if n not in alive]
     changes = _changes_of_nodes(original, alive)
     changes += _changes_of_outputs(fgraph, outputs)
     mark = fgraph.checkpoint()
+    if fgraph.has_clients:
+        _import(fgraph.clients, imported)
+        _exchange(fgraph, changes)
+        _remove(fgraph, removed)
     fgraph.apply_nodes = OrderedSet(new_order)
     fgraph.note_change(new_order)
-    _import(fgraph, [n for n in new_order if n not in known], reason)
-    _exchange(fgraph, changes)
-    _remove(fgraph, [n for n in reversed(old_order) if n not in alive], reason)
+    for name, nodes in (("on_import", imported), ("on_prune", removed)):
+        if fgraph.listens(name):
+            for node in nodes:
+                fgraph.execute_callbacks(name, node, reason)
     for node, i, old, new in changes:
         fgraph.execute_callbacks("on_change_input", node, i, old, new, reason=reason)
     _validate(fgraph, mark)
@@ -75,9 +82,8 @@ def _changes_of_outputs(fgraph: FunctionGraph, outputs: Sequence[Variable]) -> l
     return changes
 
 
-def _import(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
-    """Add new nodes to the tables."""
-    clients = fgraph.clients
+def _import(clients: dict[Variable, Clients], nodes: Sequence[Apply]) -> None:
+    """Add new nodes to the table of uses."""
     for node in nodes:
         for v in node.outputs:
             if v not in clients:
@@ -86,9 +92,6 @@ def _import(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
             if v not in clients:
                 clients[v] = Clients()
             clients[v][node, i] = None
-    if fgraph.listens("on_import"):
-        for node in nodes:
-            fgraph.execute_callbacks("on_import", node, reason)
 
 
 def _exchange(fgraph: FunctionGraph, changes: Sequence[Change]) -> None:
@@ -102,8 +105,8 @@ def _exchange(fgraph: FunctionGraph, changes: Sequence[Change]) -> None:
         _remove_use(fgraph, old, (node, i))
 
 
-def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
-    """Remove nodes from the tables, given users first.
+def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply]) -> None:
+    """Remove nodes from the table of uses, given users first.
 
     Faster than `FunctionGraph.remove_client`, which has to find out which nodes are not used.
     """
@@ -115,9 +118,6 @@ def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
         for i, v in enumerate(node.inputs):
             if v in clients:  # the loop above has removed most of them
                 _remove_use(fgraph, v, (node, i))
-    if fgraph.listens("on_prune"):
-        for node in nodes:
-            fgraph.execute_callbacks("on_prune", node, reason)
 
 
 def _remove_use(fgraph: FunctionGraph, v: Variable, client: Client) -> None:

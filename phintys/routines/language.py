@@ -21,6 +21,7 @@ numbers, on which an instruction computes at once.  A function has
   processor has an instruction for both;
 - ``abs`` of a number; ``int`` of one, which must be in the range of integers;
 - `in_numbers`: a function on packs as one on numbers, for a single matrix;
+- `apart`, a decorator: the function is not inlined, as all others are;
 - ``a[k:]``: the array from an element on; ``local(N * LANES)``: a new `Array`, for a constant
   ``N``, whose elements are undefined;
 - calls of other functions of the subset, and of functions of `libraries`;
@@ -147,12 +148,16 @@ Statement = Union[Assign, Store, For, While, If, Return, Run]
 
 
 class Function(NamedTuple):
-    """A function: names and types of parameters, the type of the result, statements."""
+    """A function: names and types of parameters, the type of the result, statements.
+
+    ``apart``: whether it is not inlined.
+    """
 
     name: str
     parameters: tuple[tuple[str, str], ...]
     result: str
     body: tuple[Statement, ...]
+    apart: bool = False
 
 
 ZERO = Expr("const", "int", (), 0)
@@ -380,6 +385,12 @@ def in_numbers(function: Any) -> Any:
     return made
 
 
+def apart(function: Any) -> Any:
+    """A decorator of large functions: LLVM takes less time for several than for one."""
+    function.__dict__["apart"] = True
+    return function
+
+
 # -------------------------------------------------------------------------- parsing
 
 
@@ -426,7 +437,8 @@ class _Parser:
             self.define(a.arg, self.annotated(a.annotation, a), a)
         parameters = tuple(self.types.items())
         self.result = self.annotated(tree.returns, tree.returns or tree)
-        return Function(tree.name, parameters, self.result, self.block(tree.body))
+        body, apart = self.block(tree.body), hasattr(self.python, "apart")
+        return Function(tree.name, parameters, self.result, body, apart)
 
     def annotated(self, annotation: ast.expr | None, node: ast.AST) -> str:
         """The type that an annotation of ``node`` names."""

@@ -100,9 +100,7 @@ log1mexp = unary(
     "log(1 - exp(x)) for x <= 0, without cancellation.",
     function=_FUNCTIONS + "log1mexp",
     d=lambda m, x, y: m.exp(x) / m.expm1(x),
-    native=lambda n, x: n.select(
-        n.lt(x, n.const(-_LOG2, x)), n.log1p(n.neg(n.exp(x))), n.log(n.neg(n.expm1(x)))
-    ),
+    native="log1mexp",
     domain=(-np.inf, 0),
     inverse="log1mexp",
     decreasing=True,

@@ -134,6 +134,7 @@ acosh     1 f     same  inverse of the hyperbolic cosine; NaN below 1
 atanh     1 f     same  inverse of the hyperbolic tangent; NaN outside of [-1, 1]
 sigmoid   1 f     same  1 / (1 + e**-a)
 softplus  1 f     same  log(1 + e**a)
+log1mexp  1 f     same  log(1 - e**a); NaN above 0, -inf at 0
 erf       1 f     same  error function
 erfc      1 f     same  1 - erf(a)
 pow       2 f     same  a**b, as C pow

@@ -7,6 +7,7 @@ not, and derivatives of the quotient are worse.  A row may state the quotient it
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from phintys.graph.variable import Constant
@@ -15,16 +16,17 @@ from phintys.graph.variable import Constant
 _MOST = 12
 
 
-def divided(m: Any, g: Any, y: Any, forms: Any) -> tuple[str, Any] | None:
+def divided(m: Any, g: Any, y: Any, forms: Container[str]) -> tuple[str, Any] | None:
     """A form of ``y`` and ``q``, so that ``g`` is ``q`` divided by the form; None if there is none.
 
     ``forms`` are among ``"y"``, ``"1 + y"`` and ``"1 - y"``.  Products and quotients are taken
     apart, and factors of both their sides cancelled.
     """
     above, below, negative = _factors(g)
+    above, below = _without_signs(above, below)
     for k, divisor in enumerate(below):
         form = _form(divisor, y)
-        if form in forms:
+        if form is not None and form in forms:
             below = below[:k] + below[k + 1 :]
             for x in [x for x in above if any(x is z for z in below)]:
                 above = _without(above, x)
@@ -61,6 +63,17 @@ def _factors(g: Any) -> tuple[list[Any], list[Any], bool]:
     return *found, negative
 
 
+def _without_signs(above: list[Any], below: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The same quotient with ``1 / x`` for ``sign(x) / abs(x)``."""
+    for k, divisor in enumerate(below):
+        name, inputs = _function(divisor)
+        if name == "abs":
+            sign = next((x for x in above if _function(x) == ("sign", inputs)), None)
+            if sign is not None:
+                above, below = _without(above, sign), [*below[:k], inputs[0], *below[k + 1 :]]
+    return above, below
+
+
 def _function(x: Any) -> tuple[str, Any]:
     """The name of the scalar function that computes a variable, and its arguments."""
     if x.owner is None:
@@ -68,20 +81,20 @@ def _function(x: Any) -> tuple[str, Any]:
     return getattr(getattr(x.owner.op, "scalar_op", x.owner.op), "name", ""), x.owner.inputs
 
 
-def _form(x: Any, y: Any) -> str:
-    """The form of an expression: ``"y"``, ``"1 + y"``, ``"1 - y"``; ``""`` for others."""
+def _form(x: Any, y: Any) -> str | None:
+    """The form of an expression: ``"y"``, ``"1 + y"``, ``"1 - y"``; None for others."""
     if x is y:
         return "y"
     name, inputs = _function(x)
     if name not in ("add", "sub") or len(inputs) != 2:
-        return ""
+        return None
     first, second = inputs[::-1] if name == "add" and _is_one(inputs[1]) else inputs
     if not _is_one(first):
-        return ""
+        return None
     inner, arguments = _function(second)
     opposite = inner == "neg" and arguments[0] is y
     if second is not y and not opposite:
-        return ""
+        return None
     return "1 + y" if (name == "add") is not opposite else "1 - y"
 
 

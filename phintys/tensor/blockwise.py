@@ -255,7 +255,7 @@ class Blockwise(Op):
         items = [_item(g, out) for g, out in zip(cotangents, core.outputs)]
         seeds, given = (items, cotangents), items
         if getattr(self.core_op, "has_quotients", False):  # the core op is given one if this one is
-            quotient = divided(functions, cotangents[0], outputs[0], "y")
+            quotient = divided(functions, cotangents[0], outputs[0], ("y",))
             if quotient is not None and isinstance(items[0], TensorVariable):
                 seeds = items, [quotient[1]]
                 given = [items[0] / core.outputs[0]]

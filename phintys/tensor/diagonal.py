@@ -100,7 +100,14 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     >>> pt.diagonal([[1.0, 2.0], [3.0, 4.0]]).eval()
     array([1., 4.])
     """
+    return _diagonal(a, offset, axis1, axis2, "diagonal")
+
+
+def _diagonal(a: TensorLike, offset: int, axis1: int, axis2: int, function: str) -> TensorVariable:
+    """`diagonal`; errors name the function that asks for it."""
     a = as_tensor_variable(a)
+    if a.type.ndim < 2:
+        raise ValueError(f"{function} takes at least two axes; {a} has type {a.type}.")
     axis1, axis2 = normalize_axis_tuple((axis1, axis2), a.type.ndim)
     return ExtractDiag(offset, axis1, axis2)(a)
 
@@ -112,7 +119,7 @@ def extract_diag(x: TensorLike) -> TensorVariable:
 
 def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """The sum of the diagonal."""
-    return sum_over(diagonal(a, offset, axis1, axis2), axis=-1)
+    return sum_over(_diagonal(a, offset, axis1, axis2, "trace"), axis=-1)
 
 
 def alloc_diag(diag: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:

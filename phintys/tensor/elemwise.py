@@ -362,17 +362,7 @@ class Elemwise(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V | list[V]:
-        self._check_ones(node, b, inputs)
         return self.scalar_op.lower(node, b, *inputs)
-
-    def _check_ones(self, node: Apply, b: Builder[V], inputs: Sequence[V]) -> None:
-        """Check that other lengths are 1, too, where one is that is not known in the type."""
-        lengths = zip(*map(b.shape, inputs)) if len(inputs) > 1 else ()
-        for axis, along in enumerate(lengths):
-            unknown = [d for d, v in zip(along, node.inputs) if v.type.shape[axis] != 1]
-            if len(unknown) > 1 and any(d.value == 1 for d in unknown):
-                for d in unknown:
-                    b.check(d, "==", 1, f"Lengths along axis {axis} do not agree in {self}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_hash", "_memo", "__doc__")}

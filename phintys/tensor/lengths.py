@@ -104,8 +104,11 @@ def are_of_one_array(lengths: Sequence[Variable]) -> bool:
 
 
 def is_length(v: Variable) -> bool:
-    """Whether a value is a length, or a sum or product of lengths, and hence not negative."""
-    stack = [v]
+    """Whether a value is a length, or a sum or product of lengths, and hence not negative.
+
+    Not if constants are so large that the product may overflow.
+    """
+    stack, factor = [v], 1
     for _ in range(16):
         if not stack:
             return True
@@ -113,6 +116,9 @@ def is_length(v: Variable) -> bool:
         if isinstance(w, Constant):
             known = known_constant(w)
             if known is None or isinstance(known, complex) or not known >= 0:
+                return False
+            factor *= max(known, 1)
+            if factor > _LARGEST_FACTOR:
                 return False
             continue
         node = w.owner
@@ -126,5 +132,7 @@ def is_length(v: Variable) -> bool:
     return False
 
 
+#: the product of a larger constant and a length may overflow
+_LARGEST_FACTOR = 2**22
 #: scalar ops whose results are not negative if their inputs are not
 _NOT_NEGATIVE = frozenset(("add", "mul", "maximum", "minimum"))

@@ -388,7 +388,8 @@ def split_dims(x: Any, shape: Any, axis: int = 0) -> Any:
     ----------
     x : tensor
     shape : the new lengths, whose product is the length of the axis: a number, a sequence or an
-        integer vector of known length; ``()`` drops an axis of length 1
+        integer vector of known length; ``()`` drops an axis of length 1.  The constant -1 in a
+        sequence stands for the length that follows from the others
     axis : the axis
 
     ValueError if the axis is out of range, ShapeError if the product is another (if it is not
@@ -401,7 +402,18 @@ def split_dims(x: Any, shape: Any, axis: int = 0) -> Any:
     """
     x = as_tensor_variable(x)
     (axis,) = normalize_axis_tuple(axis, x.type.ndim)
+    if not isinstance(shape, Variable):
+        shape = _completed(shape_entries(shape), length(x, axis))
     return SplitDims(axis)(x, as_lengths(shape))
+
+
+def _completed(lengths: Sequence[TensorVariable], total: TensorVariable) -> list[TensorVariable]:
+    """Lengths of which one may be -1: what their product must be divided by the others."""
+    known = [known_length(n) for n in lengths]
+    if known.count(-1) != 1 or 0 in known:
+        return list(lengths)
+    others = product([n for n, k in zip(lengths, known) if k != -1])
+    return [total // others if k == -1 else n for n, k in zip(lengths, known)]
 
 
 def as_lengths(shape: Any) -> Any:

@@ -74,3 +74,14 @@ def test_no_memory_is_read_of_a_tensor_without_elements():
     f = phintys.function([x, v], x.reshape(v, ndim=2)[5, 7], mode="NUMBA")
     with pytest.raises(ShapeError):
         f(np.zeros(0), [2**32, 2**32])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_positions_broadcast_along_lengths_that_types_know_to_be_one(mode):
+    x, i, j = pt.dmatrix("x"), pt.lvector("i"), pt.lvector("j")
+    one = pt.tensor("one", dtype="int64", shape=(1,))
+    values = np.arange(6.0).reshape(3, 2), [1], [0, 1, 0]
+    for part in (lambda i: x[i, j], lambda i: x[i, j].set(7.0), lambda i: x[i, j].inc(j * 1.0)):
+        assert outcome(mode, [x, i, j], part(i), values) is ShapeError
+        assert_as_reference(mode, [x, i, j], part(i), values[0], [1, 0, 2], [0, 1, 0])
+        assert_as_reference(mode, [x, one, j], part(one), *values)

@@ -142,7 +142,7 @@ import json, pickle, sys
 import phintys
 functions = pickle.load(open(sys.argv[1], "rb"))
 results = [float(f(0.5)) for f in functions for _ in range(2)]
-lowered = [f.maker._program is not None for f in functions]
+lowered = ["lowering" in f.maker.times for f in functions]
 print(json.dumps([results, lowered]))
 """
 

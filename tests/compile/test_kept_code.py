@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import subprocess
 import sys
@@ -14,11 +15,16 @@ import phintys
 import phintys.tensor as pt
 from phintys.backends import identity, llvm
 from phintys.compile import native
+from phintys.compile.function import FunctionMaker
 from phintys.compile.mode import Mode, get_mode
 from phintys.config import config
+from phintys.errors import ShapeError
+from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
+from phintys.graph.packed import PackedGraph
 from phintys.graph.variable import Apply
 from phintys.lowering import from_graph
+from phintys.lowering.text import render_program
 from phintys.rewriting.database import optdb
 from phintys.rewriting.rewriter import node_rewriter
 from phintys.rewriting.trace import trace
@@ -49,6 +55,40 @@ def example(name="x", mode=None):
     x = pt.dvector(name)
     y = x / x + pt.exp(x) * 0.0 + x
     return phintys.function([x], [y, phintys.grad((x**3).sum(), x)], mode=mode)
+
+
+def live_nodes():
+    gc.collect()
+    return sum(isinstance(obj, Apply) for obj in gc.get_objects())
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_functions_keep_no_nodes(is_own):
+    """The rewritten graph is made again when it is asked for, and the Program, with messages."""
+
+    def graph(k):
+        x, y = pt.dvectors("x", "y")
+        z = pt.log1p(pt.exp(x * (k + 2.5) + y)) + y
+        return [x, y], [z, phintys.grad(z.sum(), x)], Twice()(z) if is_own else z * 3
+
+    inputs, outputs, last = graph(0)
+    kept = [phintys.function(inputs, [*outputs, last])]  # what it leaves in caches, others do too
+    inputs, outputs, last = graph(1)
+    before = live_nodes()
+    f = phintys.function(inputs, [*outputs, last])
+    if not is_own:  # a step that calls Python has its node, and what that depends on
+        assert live_nodes() == before
+    assert type(f.maker.spec.held) is PackedGraph
+    with pytest.raises(ShapeError) as info:
+        f(np.ones(2), np.ones(3))
+    assert "z = pt.log1p" in "".join(getattr(info.value, "__notes__", [])) + str(info.value)
+    fresh = FunctionMaker(inputs, [*outputs, last])
+    assert equal_computations(
+        f.maker.fgraph.outputs, fresh.fgraph.outputs, f.maker.fgraph.inputs, fresh.fgraph.inputs
+    )
+    assert render_program(f.program) == render_program(fresh.program)
+    assert all(isinstance(node, Apply) for node in f.program.origins)
+    assert live_nodes() > before and kept
 
 
 def check(f):

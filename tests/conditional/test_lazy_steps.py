@@ -102,3 +102,12 @@ def test_what_cannot_fail_is_computed_once() -> None:
     inner = next(n.op for n in f.maker.fgraph.toposort() if isinstance(n.op, Scan))
     assert not any("exp" in str(n.op).lower() for n in toposort(inner.fgraph.outputs))
     assert f(np.zeros((2, 2)), 1.5)[0] == 2
+
+
+def test_short_loops_are_unrolled_if_branches_share_what_cannot_fail() -> None:
+    for shared, count in ((pt.exp, 0), (pt.linalg.inv, 1)):
+        y = loop(lambda s, f=shared: ifelse(s > big, s * f(m).sum(), s) + 1, n_steps=3)
+        f = phintys.function([m, big], y)
+        assert sum(isinstance(n.op, Scan) for n in f.maker.fgraph.toposort()) == count
+        assert f(np.eye(1), 10.0).tolist() == [2.0, 3.0, 4.0]
+        assert len(f(np.eye(1), 1.5)) == 3

@@ -9,6 +9,7 @@ those that were seen, unless these are many.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -123,6 +124,13 @@ class Conditioning:
         with np.errstate(all="ignore"):
             return self._run(_flushing())
 
+    @cached_property
+    def without_zeros(self) -> list[np.ndarray] | None:
+        """The results with floats that are 0 as 1: what factors are that a 0 hides."""
+        with np.errstate(all="ignore"), suppress(ValueError, IndexError):
+            return self._run(_without_zeros())
+        return None
+
     def excuses(self, number: int, found: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Where a result may differ from the truth because of rounding alone."""
         with np.errstate(all="ignore"):
@@ -173,12 +181,19 @@ class Conditioning:
         near |= ~np.isfinite(found) & close(found, narrow)
         # the truth itself overflows, or the result does
         near |= ~close(expected, narrow) & ~(np.isfinite(found) & np.isfinite(expected))
-        return near | self._of_underflow(number, found)
+        return near | self._of_underflow(number, found) | self._of_overflow(number, found)
 
     def _of_underflow(self, number: int, found: np.ndarray) -> Any:
         """Where a result is what it is if subnormal numbers underflow: rules allow that."""
         flushed = self.flushed[number]
         return flushed.shape == found.shape and ~np.isfinite(found) & _alike(found, flushed)
+
+    def _of_overflow(self, number: int, found: np.ndarray) -> Any:
+        """Where a product by 0 has other factors that overflow if they are multiplied first."""
+        if np.isfinite(found).all() or self.without_zeros is None:
+            return False
+        others = self.without_zeros[number]
+        return others.shape == found.shape and ~np.isfinite(found) & ~np.isfinite(others)
 
 
 def _evaluated(change: Any, inputs: Any, values: list[Any], outputs: Any) -> list[Any]:
@@ -372,6 +387,18 @@ class _flushing(_evaluation):
     @classmethod
     def node(cls, node: Any, values: list[Any]) -> list[Any]:
         return [cls.argument(value) for value in _performed(node, values)]
+
+
+class _without_zeros(_evaluation):
+    """Evaluation with 1 in the place of every float that is 0."""
+
+    def argument(self, value: Any) -> Any:
+        if isinstance(value, np.random.Generator) or value.dtype.kind not in "fc":
+            return value
+        return np.where(value == 0, np.ones_like(value), value)
+
+    def node(self, node: Any, values: list[Any]) -> list[Any]:
+        return [self.argument(value) for value in _performed(node, values)]
 
 
 def _rounds_to_integers(node: Any) -> bool:

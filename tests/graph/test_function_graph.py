@@ -29,6 +29,7 @@ from phintys.graph.features import (
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.frozen import FrozenApply
 from phintys.graph.variable import Constant, NominalVariable
+from phintys.rewriting.engine import RuleSet
 
 
 @pytest.fixture
@@ -110,6 +111,36 @@ def test_the_order_of_a_graph_whose_nodes_another_graph_has_changed(abc):
     first.replace(b.owner.inputs[0], x)
     assert [n.op for n in second.toposort()] == [n.op for n in other.toposort()] == [g]
     assert unchanged.toposort() == [a.owner]
+
+
+def changed(abc, is_asked):
+    """The uses of each variable after changes; ``is_asked``: the table was made before them."""
+    x, _y, z, a, b = abc
+    fgraph = FunctionGraph(abc[:3], [b, h(a), z], clone=False)
+    fgraph.attach_feature(ReplaceValidate())
+    assert not fgraph.has_clients
+    if is_asked:
+        assert fgraph.clients[z]
+    mark = fgraph.checkpoint()
+    fgraph.replace(x, f(z, 3), reason="test")
+    fgraph.revert(mark)
+    fgraph.replace_validate(z, halve(x)[0])
+    RuleSet([]).rewrite(fgraph)
+    fgraph.remove_output(2)
+    fgraph.add_output(g(a, 5))
+    fgraph.add_input(cell("new"))
+    again = pickle.loads(pickle.dumps(fgraph))
+    assert again.toposort() and not again.has_clients
+    for graph in (fgraph, again):
+        graph.check_integrity()
+        assert {v: len(uses) for v, uses in graph.clients.items() if uses} == graph.use_counts()
+    return sorted(str(v) for v in fgraph.variables)
+
+
+def test_clients_are_found_when_asked_for(abc):
+    x, y, z = abc[:3]
+    other = f(x, y, name="a")
+    assert changed(abc, False) == changed((x, y, z, other, g(other, z, name="b")), True)
 
 
 def test_clients(abc):

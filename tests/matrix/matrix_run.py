@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from zlib import crc32
 
@@ -22,6 +22,7 @@ from matrix_cells import Column
 import phintys
 from phintys.backends.llvm.machine.target import current
 from phintys.config import config
+from phintys.lowering.interpret import interpret
 
 #: widths of vectors that are not the processor's own
 WIDTHS = {f"llvm, {n} bits": n for n in (128, 256, 512) if n != current().register_bits}
@@ -29,14 +30,15 @@ MODES = {
     "numpy": "FAST_COMPILE",
     "llvm": "FAST_RUN",
     **dict.fromkeys(WIDTHS, "FAST_RUN"),
+    "interpreter": "FAST_RUN",
     "C": "C",
     "numba": "NUMBA",
     "jax": "JAX",
 }
 CHUNK = 40
 #: backends that take a tenth of a second and more for each column, those that repeat another, and
-#: C, which shares its Programs with llvm
-SAMPLED = ("C", "numba", "jax", *WIDTHS)
+#: C and the interpreter, which share their Programs with llvm
+SAMPLED = ("C", "interpreter", "numba", "jax", *WIDTHS)
 FULL = os.environ.get("PHINTYS_TESTS") == "full"
 #: relative and absolute tolerance by dtype of the result
 RTOL = {"float16": 4e-3, "float32": 3e-5, "complex64": 3e-5}
@@ -122,7 +124,7 @@ def _compare(backend: str, columns: Sequence[Column]) -> dict[Cell, str]:
     found: dict[Cell, str] = {}
     known = references(columns)
     with config.change_flags(vector_bits=WIDTHS.get(backend, 0)):
-        results = {} if backend == "numpy" else _results(MODES[backend], columns)
+        results = {} if backend == "numpy" else _results(backend, columns)
     for kind in columns[0].kinds:
         for k, column in enumerate(columns):
             expected = np.asarray(known[column][kind])
@@ -134,19 +136,20 @@ def _compare(backend: str, columns: Sequence[Column]) -> dict[Cell, str]:
     return found
 
 
-def _results(mode: str, columns: Sequence[Column]) -> dict[str, list[Any]]:
-    """kind -> value of each column; one compiled function."""
+def _results(backend: str, columns: Sequence[Column]) -> dict[str, list[Any]]:
+    """kind -> value of each column; one compiled function, or its Program."""
     variables = [c.variables() for c in columns]
     outputs = [c.build(*vs) for c, vs in zip(columns, variables)]
     inputs = [v for vs in variables for v in vs]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Numba has no values of type")
-        f = phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+        f = phintys.function(inputs, outputs, mode=MODES[backend], on_unused_input="ignore")
+    run = partial(interpret, f.program) if backend == "interpreter" else f
     found = {}
     for kind in columns[0].kinds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # overflow in NumPy's own functions
-            found[kind] = f(*(a for c in columns for a in c.arguments[kind]))
+            found[kind] = run(*(a for c in columns for a in c.arguments[kind]))
     return found
 
 
@@ -154,7 +157,7 @@ def references(columns: Sequence[Column]) -> dict[Column, dict[str, Any]]:
     """For each column, kind -> value of mode FAST_COMPILE."""
     missing = [c for c in columns if c not in _known]
     if missing:
-        results = _results(MODES["numpy"], missing)
+        results = _results("numpy", missing)
         for k, column in enumerate(missing):
             _known[column] = {kind: values[k] for kind, values in results.items()}
     return {c: _known[c] for c in columns}

@@ -24,13 +24,13 @@ def _linear_algebra() -> list[Line]:
     """Factors of positive definite matrices, and systems with triangular ones."""
 
     def positive(m: Any, x: Any) -> Any:
-        return m.matmul(x, m.swapaxes(m.conj(x), -1, -2)) / 100 + 9 * m.eye(5, dtype=x.dtype)
+        square = m.matmul(x, m.swapaxes(m.conj(x), -1, -2))
+        return square / 100 + 9 * m.eye(x.shape[-2], dtype=x.dtype)
 
     lines = []
     for batch, lower in (("", True), ("p", False)):
         flags = {"lower": lower}
         common = {"numpy": None, "dtypes": ("float64", "complex128"), "special": False}
-        common["kinds"] = ("contiguous", "strided")
         cholesky = Line(
             "linear algebra",
             f"cholesky {batch}",
@@ -105,7 +105,7 @@ def _elimination(positive: Any) -> list[Line]:
     def cho_solve(m: Any, x: Any, y: Any) -> Any:
         return linalg.cho_solve((positive(m, x), True), y, b_ndim=2)
 
-    common = {"numpy": None, "special": False, "kinds": ("contiguous",), "dtypes": ("float64",)}
+    common = {"numpy": None, "special": False, "dtypes": ("float64",)}
     return [
         Line("linear algebra", "lu", "nm", factors, **common),
         Line("linear algebra", "lu_factor, lu_solve", "pnm nk", factored, **common),

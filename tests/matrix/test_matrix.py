@@ -15,6 +15,7 @@ from phintys.scalar.op import TABLE
 AVAILABLE = {
     "numpy": True,
     "llvm": True,
+    "interpreter": True,
     **dict.fromkeys(matrix_run.WIDTHS, True),
     "C": shutil.which("cc") is not None,
     "numba": find_spec("numba") is not None,

@@ -30,8 +30,8 @@ BASES = """
 ELSEWHERE = {
     "Lengths": "the lengths of a result, checked: tests/tensor/test_lengths.py",
     "ARangeLength": "the length of a range: tests/tensor/test_creation.py",
-    "DetCotangent": "the derivative of a determinant: tests/tensor/linalg/test_solve.py",
-    "SingularCofactors": "the derivative of a determinant: tests/tensor/linalg/test_solve.py",
+    "DetCotangent": "see tests/tensor/linalg/test_derivatives_of_determinants.py",
+    "SingularCofactors": "see tests/tensor/linalg/test_derivatives_of_determinants.py",
     **dict.fromkeys(
         ("TensorInv", "TensorSolve"), "graphs of other ops: tests/tensor/linalg/test_solve.py"
     ),

@@ -29,6 +29,7 @@ from phintys.config import config
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.engine import Normalizer, RuleSet
+from phintys.rewriting.install import install
 from phintys.rewriting.invariants import check_tables
 from phintys.rewriting.rule import Rule, equation, rule
 
@@ -139,7 +140,7 @@ def test_tables_agree_after_each_step(block: int) -> None:
         outputs, rules = random_graph(seed)
         before = [evaluate(outputs, v) for v in VALUES]
         fgraph = FunctionGraph([x, y, z], outputs, clone=True, copy_inputs=False)
-        Watched(RuleSet(rules), fgraph).run()
+        install(fgraph, *Watched(RuleSet(rules), fgraph).run(), "test")
         fgraph.check_integrity()
         assert [evaluate(fgraph.outputs, v) for v in VALUES] == before, seed
         keys = [(n.op, *n.inputs) for n in fgraph.apply_nodes]
@@ -153,7 +154,7 @@ def test_equal_inputs_whose_rules_were_put_off(repeat: int) -> None:
     user = mul(*sums)
     fgraph = FunctionGraph([x, y, z], [user], clone=True, copy_inputs=False)
     outer = Rule("a + (b + c)", flat_sum.function, ops=[add, mul], outermost=True)
-    Watched(RuleSet([outer]), fgraph).run()
+    install(fgraph, *Watched(RuleSet([outer]), fgraph).run(), "test")
     assert show(fgraph.outputs[0]) == f"mul({', '.join(['add(x, y, z)'] * repeat)})"
 
 
@@ -163,7 +164,7 @@ def test_a_sum_that_an_in_place_node_comes_to_use_is_flattened() -> None:
     flat = Rule("a + (b + c)", flat_sum.function, ops=[add, h], outermost=True)
     outputs = [h(add(add(x, y), z), x), overwrite(mul(2, add(add(x, y), z)))]
     fgraph = FunctionGraph([x, y, z], outputs, clone=True, copy_inputs=False)
-    Watched(RuleSet([flat, drop]), fgraph).run()
+    install(fgraph, *Watched(RuleSet([flat, drop]), fgraph).run(), "test")
     assert list(map(show, fgraph.outputs)) == ["x", f"{overwrite}(mul(2, add(x, y, z)))"]
 
 
@@ -199,7 +200,7 @@ FAULTS = {
 def test_the_check_finds(what: str) -> None:
     fgraph = FunctionGraph([x, y], [add(neg(x), y)], clone=True, copy_inputs=False)
     run = Normalizer(RuleSet([]), fgraph)
-    run.run()
+    install(fgraph, *run.run(), "test")
     check_tables(run)
     FAULTS[what](run, fgraph.outputs[0])
     with pytest.raises(ValueError, match=what):

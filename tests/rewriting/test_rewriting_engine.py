@@ -33,6 +33,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import inherit, locate
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.engine import Normalizer, RuleSet
+from phintys.rewriting.install import install
 from phintys.rewriting.rule import Rule, equation, rule
 
 NAMES = {"add": add, "mul": mul, "neg": neg, "sub": sub, "f": f, "g": g, "h": h}
@@ -389,7 +390,7 @@ def test_values_bookkeeping_and_rest(outputs: list[Variable], chosen: set[int]) 
     rules = [POOL[k] for k in sorted(chosen)]
     fgraph = FunctionGraph([x, y, z], outputs, clone=True, copy_inputs=False)
     run = Normalizer(RuleSet(rules), fgraph)
-    run.run()
+    install(fgraph, *run.run(), "test")
     fgraph.check_integrity()
     assert [evaluate(fgraph.outputs, v) for v in VALUES] == before
     assert {v: run.uses(v) for v in fgraph.variables} == {

@@ -1,7 +1,7 @@
 """A chain of elementwise nodes, as deep as you say: ``python tests/robustness/deep.py 100000``.
 
 It is built, differentiated, rewritten, compiled, run, pickled, copied, printed and freed.  Seconds
-per stage are printed.
+per stage are printed, and on Linux the most memory of the process during the stage.
 """
 
 from __future__ import annotations
@@ -92,7 +92,22 @@ def run(depth: int, mode: str = "FAST_RUN", show: Any = lambda name, seconds: No
     return stages
 
 
+def peak() -> float:
+    """The most memory of this process, in MB, since it was last asked; NaN if not on Linux."""
+    if not sys.platform.startswith("linux"):
+        return float("nan")
+    with open("/proc/self/status") as status:
+        lines = dict(line.split(":") for line in status if line.startswith("VmHWM"))
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return int(lines["VmHWM"].split()[0]) * 1024 / 1e6
+
+
+def show(name: str, seconds: float) -> None:
+    print(f"{name:22} {seconds:8.2f} s {peak():7.0f} MB", flush=True)
+
+
 if __name__ == "__main__":
     depth = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     mode = sys.argv[2] if len(sys.argv) > 2 else "FAST_RUN"
-    run(depth, mode, lambda name, seconds: print(f"{name:22} {seconds:8.2f} s", flush=True))
+    run(depth, mode, show)

@@ -57,6 +57,27 @@ def test_cold_compilation(tmp_path):
     assert list(tmp_path.rglob("*"))
 
 
+DEEP = """
+import sys, numpy as np, phintys, phintys.tensor as pt, deep
+x = pt.dvector("x")
+y = deep.chain(x, DEPTH)
+phintys.function([x], [y, phintys.grad(y.sum(), x)])(np.linspace(0.1, 0.9, 5))
+"""
+
+
+@LINUX
+def test_deep_graph(tmp_path):
+    """Each stage frees what later ones do not need: bytes per node of a chain with its gradient."""
+    depths = 2000, 12_000
+    peaks = [
+        peak(DEEP.replace("DEPTH", str(n)), files=False, PHINTYS_CACHE_DIR=str(tmp_path / str(n)))
+        for n in depths
+    ]
+    assert (peaks[1] - peaks[0]) * 1e6 / (
+        depths[1] - depths[0]
+    ) <= 5500  # 4000; 7400 before stages freed theirs
+
+
 x, w = pt.dmatrices("x", "w")
 CHAINS = {
     "products": lambda y, k: pt.dot(y, w),

@@ -52,7 +52,7 @@ COMPUTED: dict[str, Any] = {
     "sigmoid": lambda a: _special("expit")(a),
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "softplus": _softplus, "erf": lambda a: _special("erf")(a),
+    "softplus": _softplus, "log1mexp": numeric.log1mexp, "erf": lambda a: _special("erf")(a),
     "erfc": lambda a: _special("erfc")(a),
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from tensor_checks import BACKENDS, check, check_batched, check_derivatives, com
 
 import phintys
 import phintys.tensor as pt
+from phintys.errors import ShapeError
 from phintys.tensor.fill_diagonal import FillDiagonal, FillDiagonalOffset
 from phintys.tensor.reshape import JoinDims, SplitDims
 from phintys.tensor.type_other import NoneSliceConst, make_slice, slicetype
@@ -232,6 +233,7 @@ def test_join_and_split_dims(mode):
     outputs = [pt.join_dims(x, *args) for args in [(), (1,), (0, 2), (1, 0), (-2,), (3, 0), (1, 1)]]
     outputs += [pt.join_dims(zero), pt.split_dims(x, (n, 2), 1), pt.split_dims(x, [2, 2], -1)]
     outputs += [pt.split_dims(v[:1], ()), pt.split_dims(v, n), pt.split_dims(x[:, :1], (), 1)]
+    outputs += [pt.split_dims(x, (-1, 2), 1), pt.split_dims(x, (n, -1), 1), pt.split_dims(v, -1)]
     f = compiled(mode, [x, n, v, zero], outputs)
     for m in (2, 0):
         a = RNG.normal(size=(m, 6, 4))
@@ -239,7 +241,7 @@ def test_join_and_split_dims(mode):
         shapes = [(m * 24,), (m, 24), (m * 6, 4), (m, 1, 6, 4), (m, 24), (m, 6, 4, 1), (m, 6, 4)]
         expected = [a.reshape(s) for s in shapes]
         expected += [np.array([2.0]), a.reshape(m, 3, 2, 4), a.reshape(m, 6, 2, 2)]
-        expected += [w[0], w, a[:, 0]]
+        expected += [w[0], w, a[:, 0], a.reshape(m, 3, 2, 4), a.reshape(m, 3, 2, 4), w]
         assert_all_equal(f(a, 3, w, 2.0), expected)
     with pytest.raises(ValueError):
         f(a, 4, w, 2.0)
@@ -250,6 +252,10 @@ def test_types_derivatives_and_batches_of_joined_axes():
     assert pt.join_dims(x, 0, 2).type.shape == (None, 4)
     assert pt.join_dims(pt.zeros((2, 3, 4)), 1).type.shape == (2, 12)
     assert pt.split_dims(x, (2, 2), 2).type.shape == (2, None, 2, 2)
+    assert pt.split_dims(x, (2, -1), 2).type.shape == (2, None, 2, 2)
+    for lengths, message in (((-1, 3), r"4, not 3.* SplitDims"), ((-1, -1), "negative")):
+        with pytest.raises(ShapeError, match=message):
+            pt.split_dims(x, lengths, 2)
     a = RNG.normal(size=(2, 6))
     weights = RNG.normal(size=(2, 3, 2))
     check_derivatives(lambda x: pt.split_dims(x, (3, 2), 1) * weights, [a])

@@ -6,6 +6,8 @@ import shutil
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
@@ -148,3 +150,65 @@ def test_a_length_that_is_no_integer_is_refused():
     for build in (lambda n: pt.pad(x, n), pt.tri, pt.tril_indices, lambda n: pt.cov(x, ddof=n)):
         with pytest.raises(TypeError, match=r"is (an|a 0-d) integer"):
             build(1.5)
+
+
+HUGE = st.sampled_from([2**20, 2**31, 2**50, 2**60, 2**61, 2**62, 2**63 - 1])
+NUMBERS = st.one_of(st.integers(-9, 9), HUGE, HUGE.map(lambda k: -k))
+FUNCTIONS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // pt.maximum(abs(b), 1),
+    "quotient": lambda a, b: a // 3,
+    "mod": lambda a, b: a % pt.maximum(abs(b), 1),
+    "minimum": pt.minimum,
+    "maximum": pt.maximum,
+}
+PARTS = {
+    "start": lambda x, k: x[k:],
+    "stop": lambda x, k: x[:k],
+    "step": lambda x, k: x[:: pt.switch(pt.eq(k, 0), 1, k)],
+    "back": lambda x, k: x[k::-1],
+    "part of a part": lambda x, k: x[k:][1:],
+    "set": lambda x, k: x[k:].set(9.0),
+    "position": lambda x, k: x[k % pt.maximum(x.shape[0], 1)],
+    "positive": lambda x, k: x[pt.maximum(k, 0) :],
+}
+
+
+@st.composite
+def integers_made_of_lengths(draw):
+    """An integer that is computed from the lengths of two vectors and from constants."""
+    pool = [vector.shape[0], other.shape[0], *[pt.constant(draw(NUMBERS)) for _ in range(2)]]
+    for _ in range(draw(st.integers(1, 4))):
+        function = FUNCTIONS[draw(st.sampled_from(sorted(FUNCTIONS)))]
+        pool.append(function(pool[-1], draw(st.sampled_from(pool))))
+        pool.append(pool[-1] * draw(NUMBERS))
+    return pt.cast(pool[-1], "int64")
+
+
+other = pt.dvector("other")
+
+
+@given(k=integers_made_of_lengths(), name=st.sampled_from(sorted(PARTS)))
+@settings(max_examples=100, deadline=None)
+def test_lengths_times_huge_constants_wrap_as_in_the_reference(k, name):
+    """Or compiled code says that they overflow."""
+    out = PARTS[name](vector, k)
+    functions = [
+        phintys.function([vector, other], out, mode=MODES[mode], on_unused_input="ignore")
+        for mode in ("reference", "llvm", "FAST_RUN")
+    ]
+    for count in (0, 1, 3, 4, 8):
+        given = np.arange(float(count)), np.ones(3)
+        wanted, *found = [_value(f, given) for f in functions]
+        for value in found:
+            assert value in (wanted, ValueError), (count, wanted)
+
+
+def _value(f, given):
+    """The result of a call as a list, or the class of its error."""
+    try:
+        return f(*given).tolist()
+    except (ValueError, IndexError) as exc:
+        return IndexError if isinstance(exc, IndexError) else ValueError

@@ -10,9 +10,11 @@ from tensor_checks import MODES, assert_like, check, check_batched, check_deriva
 
 import phintys
 import phintys.tensor as pt
+from phintys.compile.mode import Mode
 from phintys.errors import NotScalarConstantError, ShapeError
+from phintys.inner import OpFromGraph
 from phintys.scalar.type import ScalarType
-from phintys.tensor import elemwise
+from phintys.tensor import elemwise, linalg
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.shape import MakeVector, Shape, Shape_i, SpecifyShape
 from phintys.tensor.type_other import NoneConst
@@ -105,13 +107,47 @@ def test_unknown_lengths_do_not_broadcast(mode):
     total, derivative = f(np.ones((1, 3)), np.full((1, 3), 2.0))
     assert_like(total, np.full((1, 3), 3.0))
     assert_like(derivative, np.full((1, 3), 2.0))
-    for out in (z + y, pt.exp(z) * y, pt.switch(z > 0, y, 0)):
-        f = phintys.function([x, y], out, mode=mode)
-        assert f(np.ones((1, 3)), np.ones((1, 3))).shape == (1, 3)
-        with pytest.raises(ShapeError):
-            f(np.ones((1, 3)), np.ones((2, 3)))
     with pytest.raises(ValueError, match="2"):
         pt.unbroadcast(x, 2)
+
+
+#: functions that broadcast ``z``, of which the graph says that it has one row, with ``y``
+BROADCASTING = {
+    "add": lambda z, y: z + y,
+    "exp": lambda z, y: pt.exp(z) * y,
+    "switch": lambda z, y: pt.switch(z > 0, y, 0),
+    "three": lambda z, y: pt.clip(y, z, 2 * y),
+    "vecdot": pt.vecdot,
+    "matmul": lambda z, y: pt.matmul(z[:, None], y[:, :, None]),
+    "matmul of y": lambda z, y: pt.matmul(y[:, None], z[:, :, None]),
+    "batched sum": lambda z, y: pt.einsum("bi,bj->bij", z, y),
+    "solve": lambda z, y: linalg.solve(z[:, :1, None], y[:, :1, None]),
+    "solve_triangular": lambda z, y: linalg.solve_triangular(y[:, :1, None], z[:, :1, None]),
+    "set": lambda z, y: y[:, 1:].set(z[:, 1:]),
+    "inc": lambda z, y: y[:, 1:].inc(z[:, 1:]),
+    "set at positions": lambda z, y: y[pt.arange(y.shape[0])].set(z),
+    "set at a mask": lambda z, y: y[:, 0][y[:, 0] > 0].set(z[:, 0]),
+    "read": lambda z, y: y[z[:, 0].astype(int) * 0, y[:, 0].astype(int) * 0],
+    "choose": lambda z, y: pt.choose(z.astype(int) * 0, [y, y]),
+    "loop": lambda z, y: phintys.scan(
+        lambda a, b: a + b, sequences=[pt.stack([y, y])], non_sequences=[z], return_updates=False
+    ),
+    "function": lambda z, y: OpFromGraph([z, y], [z + y])(z, y),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", BROADCASTING)
+def test_lengths_that_only_compiled_code_knows_do_not_broadcast(name, mode):
+    x, y = pt.row("x"), pt.dmatrix("y")
+    row, rows = np.ones((1, 3)), np.ones((2, 3))
+    strict = phintys.function([x, y], BROADCASTING[name](pt.unbroadcast(x, 0), y), mode=mode)
+    strict(row, row)
+    with pytest.raises(ShapeError):
+        strict(row, rows)
+    known = BROADCASTING[name](x, y)
+    found, wanted = (evaluate(known, [x, y], [row, rows], m) for m in (mode, Mode("py", None)))
+    assert_like(found, wanted)
 
 
 @pytest.mark.parametrize("mode", MODES)

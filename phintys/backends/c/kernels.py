@@ -41,7 +41,7 @@ LIBRARY = {
     "erf erfc pow nextafter".split()
 }
 #: instructions that runtime.h defines for each dtype
-RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus"))
+RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus", "log1mexp"))
 #: a kernel polls for signals about every so many (estimated) nanoseconds of work
 BLOCK = 2**24
 COMBINE = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}

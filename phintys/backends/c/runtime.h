@@ -169,6 +169,10 @@ COMPLEX(double, complex128)
     }                                                                                     \
     static inline T softplus_##name(T a) {                                                \
         return (a > 0 ? a : 0) + log1p##s(exp##s(-fabs##s(a))); /* NaN through exp */       \
+    }                                                                                     \
+    static inline T log1mexp_##name(T a) { /* that of two forms which does not cancel */  \
+        if (a < (T)-0.6931471805599453) return log1p##s(-exp##s(a));                      \
+        return log##s(-expm1##s(a));                                                      \
     }
 FLOAT_FUNCTIONS(float, float32, f)
 FLOAT_FUNCTIONS(double, float64, )

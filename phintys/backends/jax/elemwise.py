@@ -89,6 +89,12 @@ def _gammaln(x: Any) -> Any:
     return jnp.where(x == -jnp.inf, -jnp.inf, jax.scipy.special.gammaln(x))
 
 
+def _owens_t(h: Any, a: Any) -> Any:
+    """JAX's function is NaN at 0 and infinity."""
+    greatest = jnp.finfo(a.dtype).max
+    return jax.scipy.special.owens_t(h, jnp.clip(a, -greatest, greatest))
+
+
 def _rel_entr(x: Any, y: Any) -> Any:
     """JAX's function is infinite where ``x / y`` overflows, and inaccurate where both are equal."""
     x, y = (v.astype("float64") for v in jnp.broadcast_arrays(x, y))
@@ -119,6 +125,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "erfcx": _erfcx,
     "psi": _psi,
     "gammaln": _gammaln,
+    "owens_t": _owens_t,
     "rel_entr": _rel_entr,
     "kl_div": _kl_div,
     "complex": jax.lax.complex,

@@ -51,6 +51,12 @@ def python_index(op: Any, node: Apply, x: Any, values: Sequence[Any]) -> tuple[A
     return tuple(found)
 
 
+def _check_broadcast(node: Apply, values: Sequence[Any], count: int) -> None:
+    """Check that the last ``count`` values, indices, broadcast along lengths known to be 1."""
+    if len({i.shape for i in values[len(values) - count :] if np.ndim(i)}) > 1:
+        check_shapes(node, values)
+
+
 def _slice(entry: slice, n: int, node: Apply) -> slice:
     parts = (entry.start, entry.stop, entry.step)
     start, stop, step = (None if p is None else length(p, node) for p in parts)
@@ -86,7 +92,11 @@ def _integers(i: Any, n: int, axis: int) -> Any:
 @jax_funcify.register(Subtensor)
 @jax_funcify.register(AdvancedSubtensor)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    return lambda x, *indices: jnp.asarray(x)[python_index(op, node, x, indices)]
+    def compute(x: Any, *indices: Any) -> Any:
+        _check_broadcast(node, [x, *indices], len(indices))
+        return jnp.asarray(x)[python_index(op, node, x, indices)]
+
+    return compute
 
 
 @jax_funcify.register(IncSubtensor)
@@ -96,6 +106,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
     def compute(x: Any, y: Any, *indices: Any) -> Any:
         x = jnp.asarray(x)
+        _check_broadcast(node, [x, y, *indices], len(indices))
         key = python_index(op, node, x, indices)
         if y.shape != x[key].shape:
             check_shapes(node, [x, y, *indices])

@@ -73,6 +73,9 @@ INSTRUCTIONS: dict[str, Any] = {
     "asinh": jnp.arcsinh, "acosh": jnp.arccosh, "atanh": jnp.arctanh,
     "sigmoid": jax.nn.sigmoid, "softplus": jax.nn.softplus, "erf": jax.scipy.special.erf,
     "erfc": jax.scipy.special.erfc,
+    "log1mexp": lambda a: jnp.where(
+        a < -0.6931471805599453, jnp.log1p(-jnp.exp(a)), jnp.log(-jnp.expm1(a))
+    ),
 }  # fmt: skip
 
 CALLS: dict[str, Any] = {

@@ -13,10 +13,9 @@ from phintys.backends.jax.dispatch import jax_funcify, require
 from phintys.backends.jax.linalg import nan_of
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
-from phintys.scalar.dtypes import real_of
 from phintys.tensor.linalg.cofactors import SingularCofactors
 from phintys.tensor.linalg.decomposition.lu import LU, LUFactor, PivotToPermutations
-from phintys.tensor.linalg.elimination import SINGULAR, TINY, TINY_SINGLE
+from phintys.tensor.linalg.elimination import SINGULAR
 from phintys.tensor.linalg.inverse import MatrixInverse
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve
 from phintys.tensor.linalg.solvers.general import Solve
@@ -209,17 +208,28 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 @jax_funcify.register(SingularCofactors)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    dtype = node.outputs[0].type.dtype
-    tiny = TINY_SINGLE if real_of(dtype) == "float32" else TINY
-
     def compute(x: Any, wanted: Any) -> Any:
         check_shapes(node, [x, wanted])
-        factors, pivots = _factors(astype(x, dtype))
-        d = jnp.diagonal(factors)
-        largest = jnp.max(jnp.abs(d), initial=0)
-        filled = jnp.where(d == 0, tiny * jnp.where(largest > 0, largest, 1), d)
-        inverse = _substituted(factors + jnp.diag(filled - d), pivots, jnp.eye(len(x), dtype=dtype))
-        signed = jnp.where(pivots != jnp.arange(len(x)), -filled, filled)
-        return jnp.where(wanted, inverse.T * jnp.prod(signed), 0)
+        return jnp.where(wanted, _cofactors(astype(x, node.outputs[0].type.dtype)), 0)
 
     return compute
+
+
+def _cofactors(x: Any) -> Any:
+    """What `cofactors` returns."""
+    if x.size == 0:
+        return x
+    n, (factors, pivots) = len(x), _factors(x)
+
+    def add_column(k: Any, state: Any) -> Any:
+        """One more column of the adjugate of the upper triangle."""
+        found, product = state
+        column = -found @ factors[:, k]
+        pivot = factors[k, k]
+        return (found * pivot).at[:, k].set(column.at[k].set(product)), product * pivot
+
+    start = jnp.zeros_like(factors), jnp.ones((), factors.dtype)
+    adjugate, _ = jax.lax.fori_loop(0, n, add_column, start)
+    found = jax.scipy.linalg.solve_triangular(factors.T, adjugate.T, unit_diagonal=True)
+    odd = jnp.sum(pivots != jnp.arange(n)) % 2
+    return jnp.where(odd, -found, found)[_order(pivots, n, inverse=True)]

@@ -174,19 +174,14 @@ class Gather:
         for p, axis in zip(layout.positions, layout.axes):
             shape = types[p].shape
             own = index[layout.index_ndim - len(shape) :]
-            where = ", ".join(self._entry(p, a, n, k) for a, (n, k) in enumerate(zip(shape, own)))
+            where = place(shape, own)
             self.checks += [
-                f"j{axis} = np.int64(i{p}[{where or '()'}])",
+                f"j{axis} = np.int64(i{p}[{where}])",
                 f"n{axis} = part.shape[{axis}]",
                 f"if j{axis} < -n{axis} or j{axis} >= n{axis}: {OUT_OF_RANGE}",
             ]
             places[axis] = f"j{axis}"
         self.element = f"part[{', '.join(places[a] for a in range(ndim))}]"
-
-    def _entry(self, p: int, axis: int, n: int | None, k: str) -> str:
-        if n is not None:
-            return "0" if n == 1 else k
-        return f"({k} if i{p}.shape[{axis}] != 1 else 0)"
 
     def _slices(self, layout: Layout, bound: Bounds, ndim: int) -> list[str]:
         """Lines that set ``part`` to ``source`` with the slices of the index applied."""
@@ -197,16 +192,16 @@ class Gather:
 
     def _index_length(self, layout: Layout, types: Sequence[Any], axis: int) -> list[str]:
         """Lines that set the length of an axis of the broadcast index arrays."""
-        name = f"len_k{axis}"
-        lines = [f"{name} = 1"]
+        name, message = f"len_k{axis}", f"Lengths of index tensors along axis {axis} do not agree"
+        lines: list[str] = []
         for p in layout.positions:
             own = axis - (layout.index_ndim - types[p].ndim)
             if own < 0 or types[p].shape[own] == 1:
                 continue
             n = f"i{p}.shape[{own}]"
-            lines.append(f"if {name} == 1: {name} = {n}")
-            lines.append(f"elif {n} != 1 and {n} != {name}: raise IndexError('Indices differ.')")
-        return lines
+            check = f"if {n} != {name}: raise ValueError({message!r})"
+            lines.append(check if lines else f"{name} = {n}")
+        return lines or [f"{name} = 1"]
 
 
 def _has_mask(op: Any, types: Sequence[Any], ndim: int) -> bool:

@@ -42,6 +42,7 @@ EXPRESSIONS = {
     "shl": "{0} << {1}", "shr": "{0} >> {1}", "select": "{1} if {0} else {2}",
     "sigmoid": "1 / (1 + np.exp(-{0}))",
     "softplus": "max({0}, 0) + np.log1p(np.exp(-abs({0})))",
+    "log1mexp": "np.log1p(-np.exp({0})) if {0} < -0.6931471805599453 else np.log(-np.expm1({0}))",
     "asin": "np.arcsin({0})", "acos": "np.arccos({0})", "atan": "np.arctan({0})",
     "atan2": "np.arctan2({0}, {1})", "hypot": "np.hypot({0}, {1})",
     "asinh": "np.arcsinh({0})", "acosh": "np.arccosh({0})", "atanh": "np.arctanh({0})",

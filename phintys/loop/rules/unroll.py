@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phintys.conditional.regions import places_of
+from phintys.conditional.regions import fallible, places_of
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Apply, Constant
@@ -21,8 +21,9 @@ MOST_STEPS, MOST_NODES = 4, 40
 def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     """Replace a loop of at most `MOST_STEPS` steps by these.
 
-    Not if a branch of a step computes what is the same in all steps: conditions of several steps
-    would need it, and where one of these depends on another it would be computed always.
+    Not if a branch of a step computes what is the same in all steps and may fail: conditions of
+    several steps would need it, and where one of these depends on another it would be computed
+    always.
     """
     steps = node.inputs[0]
     op: Any = node.op
@@ -41,11 +42,12 @@ def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
 
 
 def _branches_share(loop: Whole) -> bool:
-    """Whether a branch in a step computes something from constants of the loop alone."""
+    """Whether a branch in a step computes what may fail from constants of the loop alone."""
     nodes = nodes_of(loop)
     lazy = places_of(loop.expressions(), nodes)
     varying = depending(nodes, [v for p in loop.parts if p.kind != "non_seq" for v in p.inputs])
-    return any(node.outputs[0] not in varying for node in lazy)
+    invariant = [node for node in lazy if node.outputs[0] not in varying]
+    return bool(invariant) and not fallible(nodes).isdisjoint(invariant)
 
 
 class _Steps:

@@ -16,13 +16,15 @@ from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Positions, Routine, routine
 from phintys.routines.language import LANES, PARTS, load_square, local
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
-from phintys.scalar.dtypes import real_of
 from phintys.tensor.linalg.matrix_op import columns_first, nan_like
 from phintys.tensor.linalg.routine_parts import (
+    add_multiple,
     copy,
+    exchange,
     fill_nan,
     has_zero,
     is_finite,
+    multiply_by,
     store_adjacent,
     store_identity,
     transpose,
@@ -48,9 +50,6 @@ from phintys.tensor.linalg.small_elimination import (
     take_pivots_together,
 )
 
-#: what a pivot of zero is replaced by, relative to the largest one, where cofactors are computed;
-#: in single precision, where powers of it must not underflow
-TINY, TINY_SINGLE = 1e-18, 1e-9
 SINGULAR, WRONG_PIVOT = "Singular matrix", "A pivot is no row of the matrix"
 
 # ---------------------------------------------------------------------- for `perform`
@@ -100,16 +99,31 @@ def require_pivots(pivots: np.ndarray, n: int) -> None:
 
 
 def cofactors(x: np.ndarray) -> np.ndarray:
-    """The matrix of cofactors of a square matrix, which may be singular."""
+    """The matrix of cofactors of a square matrix, which may be singular.
+
+    With ``x = P^T L U``, its transpose is ``adj(U) inv(L) P``, and the sign of ``P``.  No pivot is
+    divided by: cofactors are polynomials.
+    """
     factors, pivots = factored(x)
-    d = np.array(factors.diagonal())
-    largest = np.abs(d).max(initial=0)
-    tiny = TINY_SINGLE if real_of(x.dtype.name) == "float32" else TINY
-    d[d == 0] = tiny * (largest if largest > 0 else 1)
-    np.fill_diagonal(factors, d)
-    inverse = substituted(factors, pivots, np.eye(len(x), dtype=x.dtype))
     with np.errstate(over="ignore", invalid="ignore"):
-        return inverse.T * np.prod(np.where(pivots != np.arange(len(x)), -d, d))
+        found = _adjugate_of_upper(factors)
+        for j in reversed(range(len(x))):
+            found[:, j] -= found[:, j + 1 :] @ factors[j + 1 :, j]
+    for j, other in reversed(list(enumerate(pivots))):
+        found[:, [j, other]] = found[:, [other, j]]
+    odd = np.count_nonzero(pivots != np.arange(len(x))) % 2
+    return np.ascontiguousarray(-found.T if odd else found.T)
+
+
+def _adjugate_of_upper(u: np.ndarray) -> np.ndarray:
+    """The adjugate of an upper triangle, from those of its leading blocks."""
+    found, product = np.zeros_like(u), u.dtype.type(1)
+    for k in range(len(u)):
+        found[:k, k] = -found[:k, :k] @ u[:k, k]
+        found[k, k] = product
+        found[:k, :k] *= u[k, k]
+        product *= u[k, k]
+    return found
 
 
 # -------------------------------------------------------------------------- routines
@@ -399,46 +413,52 @@ def _substitute(
 
 @routine(LAPACK, (np.linalg.LinAlgError, "The matrix is too large for LAPACK"))
 def store_cofactors(
-    single: int, n: int, a: Array, wanted: Array, found: Array, work: Array, pivots: Positions
+    n: int, a: Array, wanted: Array, found: Array, work: Array, pivots: Positions
 ) -> int:
-    """Write the cofactors of a[n, n], or zeros if ``wanted`` is zero.
+    """Write the cofactors of a[n, n], or zeros if ``wanted`` is zero; see `cofactors`.
 
-    They are polynomials, which hardly change if a pivot of zero is replaced by a tiny number.
+    By columns, ``found`` is their transpose.
     """
     if n > LARGEST_INT:
         return 1
-    store_identity(n, n, found)
+    for k in range(n * n * PARTS):
+        found[k] = 0.0
     if wanted[0] == 0.0:
-        for i in range(n):
-            found[i * (n + 1) * PARTS] = 0.0
         return 0
     stride = column_stride(n, n)
     _eliminate_one(n, n, stride, a, work, pivots)
-    largest = 0.0
-    for i in range(n):
-        x = work[i * (stride + 1) * PARTS :]
-        size = abs(x[0]) + abs(x[PARTS - 1])
-        largest = size if size > largest else largest
-    least = TINY_SINGLE if single == 1 else TINY
-    least *= largest if largest > 0.0 else 1.0
-    re = 1.0
-    im = 0.0
-    for i in range(n):
-        x = work[i * (stride + 1) * PARTS :]
-        x[0] = least if x[0] == 0.0 and x[PARTS - 1] == 0.0 else x[0]
-        sign = 1.0 if pivots[i] == i + 1 else -1.0
-        y = sign * x[0]
-        z = 0.0 if PARTS == 1 else sign * x[PARTS - 1]
-        new = re * y - im * z
-        im = re * z + im * y
-        re = new
-    _substitute(0, n, n, stride, work, pivots, found)
-    for i in range(n * n):
-        y = found[i * PARTS]
-        z = 0.0 if PARTS == 1 else found[i * PARTS + PARTS - 1]
-        found[i * PARTS + PARTS - 1] = re * z + im * y
-        found[i * PARTS] = re * y - im * z
+    _store_adjugate(n, stride, work, found)
+    sign = 1.0
+    for t in range(n):
+        j = n - 1 - t
+        column = found[j * n * PARTS :]
+        for i in range(j + 1, n):
+            add_multiple(n, -1.0, work[(j * stride + i) * PARTS :], found[i * n * PARTS :], column)
+    for t in range(n):
+        j = n - 1 - t
+        if pivots[j] != j + 1:
+            sign = -sign
+            exchange(n, found[j * n * PARTS :], found[(pivots[j] - 1) * n * PARTS :])
+    for k in range(n * n * PARTS):
+        found[k] *= sign
     return 0
+
+
+def _store_adjugate(n: int, stride: int, u: Array, found: Array) -> None:
+    """Write the adjugate of an upper triangle over zeros, from those of its leading blocks."""
+    product = local(2 * LANES)
+    product[PARTS - 1] = 0.0
+    product[0] = 1.0
+    for k in range(n):
+        column = u[k * stride * PARTS :]
+        pivot = column[k * PARTS :]
+        new = found[k * n * PARTS :]
+        for j in range(k):
+            add_multiple(j + 1, -1.0, column[j * PARTS :], found[j * n * PARTS :], new)
+        for j in range(k):
+            multiply_by(j + 1, pivot, found[j * n * PARTS :])
+        copy(1, product, new[k * PARTS :])
+        multiply_by(1, pivot, product)
 
 
 @routine("float64", (ValueError, WRONG_PIVOT))
@@ -488,7 +508,7 @@ def lower_cofactors(b: Builder[V], x: V, wanted: V, dtype: str) -> V:
     (found,) = b.external(
         store_cofactors,
         dtype,
-        (int(real_of(dtype) == "float32"), n),
+        (n,),
         reads=[b.cast(x, dtype), b.cast(wanted, dtype)],
         writes=[(dtype, (n, n))],
         batch=batch,

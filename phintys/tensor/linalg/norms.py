@@ -16,11 +16,12 @@ from phintys.tensor.linalg.decomposition.eigen import eigvalsh
 from phintys.tensor.linalg.decomposition.svd import svd
 from phintys.tensor.linalg.matrix_op import inexact
 from phintys.tensor.linalg.solvers.general import solve
+from phintys.tensor.raise_op import CheckAndRaise
 from phintys.tensor.ranges import eye
 from phintys.tensor.reduce import max as max_over
 from phintys.tensor.reduce import min as min_over
 from phintys.tensor.reduce import sum as sum_over
-from phintys.tensor.shape import normalize_axis_tuple
+from phintys.tensor.shape import length, normalize_axis_tuple
 from phintys.tensor.statistics import norm as power_norm
 from phintys.tensor.variable import TensorVariable
 
@@ -218,12 +219,20 @@ def cond(x: TensorLike, p: Order = None) -> TensorVariable:
         be square
 
     It is infinite, or very large, for singular matrices, and NaN for those that contain NaN.
+    LinAlgError for matrices without elements.
 
     >>> import phintys.tensor as pt
     >>> pt.linalg.cond([[2.0, 0.0], [0.0, 0.5]]).eval()
     array(4.)
     """
-    x = _floating(x)
+    x = as_tensor_variable(x)
+    if x.type.ndim < 2:
+        raise ValueError(f"cond takes matrices, at least two axes; {x} has type {x.type}.")
+    message = f"cond is not defined for matrices without elements: {x} of type {x.type}."
+    if 0 in x.type.shape[-2:]:
+        raise np.linalg.LinAlgError(message)
+    has_elements = [length(x, x.type.ndim - axis) > 0 for axis in (2, 1)]
+    x = _floating(CheckAndRaise(np.linalg.LinAlgError, message)(x, *has_elements))
     if p in (None, 2, -2):
         values = singular_values(x)
         first, last = values[..., 0], values[..., -1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import nan
 
-from phintys.routines import Array, Packs
+from phintys.routines import Array, Packs, Real
 from phintys.routines.language import (
     LANES,
     PARTS,
@@ -86,6 +86,38 @@ def copy(count: int, source: Array, target: Array) -> int:
 def _copy_packs(n: int, source: Packs, target: Packs) -> None:
     for k in range(n):
         target[k] = source[k]
+
+
+def add_multiple(count: int, sign: Real, factor: Array, x: Array, y: Array) -> None:
+    """Add to ``y`` the product of ``x`` and the element ``factor``, with a sign."""
+    re = sign * factor[0]
+    im = 0.0 if PARTS == 1 else sign * factor[PARTS - 1]
+    for k in range(count):
+        u = x[k * PARTS]
+        v = 0.0 if PARTS == 1 else x[k * PARTS + PARTS - 1]
+        s = y[k * PARTS]
+        t = y[k * PARTS + PARTS - 1]
+        y[k * PARTS + PARTS - 1] = t + (re * v + im * u)
+        y[k * PARTS] = s + (re * u - im * v)
+
+
+def multiply_by(count: int, factor: Array, x: Array) -> None:
+    """Multiply ``x`` by the element ``factor``."""
+    re = factor[0]
+    im = 0.0 if PARTS == 1 else factor[PARTS - 1]
+    for k in range(count):
+        u = x[k * PARTS]
+        v = 0.0 if PARTS == 1 else x[k * PARTS + PARTS - 1]
+        x[k * PARTS + PARTS - 1] = re * v + im * u
+        x[k * PARTS] = re * u - im * v
+
+
+def exchange(count: int, x: Array, y: Array) -> None:
+    """Exchange the first ``count`` elements of two arrays."""
+    for k in range(count * PARTS):
+        u = x[k]
+        x[k] = y[k]
+        y[k] = u
 
 
 def transpose(rows: int, columns: int, source: Array, target: Array) -> int:

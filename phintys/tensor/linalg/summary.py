@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import conjugate, functions, match_dtype
 from phintys.tensor.linalg.cofactors import SingularCofactors
-from phintys.tensor.linalg.elimination import factored, lower_pivots, substituted
+from phintys.tensor.linalg.elimination import cofactors, factored, lower_pivots, substituted
 from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, square
 from phintys.tensor.linalg.solvers.general import Solve
 from phintys.tensor.ranges import eye
@@ -32,6 +32,10 @@ from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["det", "slogdet"]
+
+#: from which relative change of a determinant, by one of elements and in proportion to their number
+#: in a row, its second derivatives are not computed from the inverse
+ILL_CONDITIONED = 10
 
 
 class Det(MatrixOp):
@@ -61,15 +65,15 @@ class Det(MatrixOp):
     # ----- derivative: the cofactors
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (found,), (g,) = inputs, outputs, cotangents
-        quotient = None if is_complex(found.type.dtype) else divided(functions, g, found, "y")
+        quotient = None if is_complex(found.type.dtype) else divided(functions, g, found, ("y",))
         if quotient is not None:  # that of the logarithm, where the determinant may overflow
             return [match_dtype(_inverse(adjoint(x)) * quotient[1], x)]
-        return [match_dtype(_cotangent(x, found, g), x)]
+        return [match_dtype(DetCotangent()(x, g), x)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x,), (found,), (t,) = inputs, outputs, tangents
         g = found.zeros_like() + 1
-        return [match_dtype(sum_over(conjugate(_cotangent(x, found, g)) * t), found)]
+        return [match_dtype(sum_over(conjugate(DetCotangent()(x, g)) * t), found)]
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
@@ -130,69 +134,126 @@ class SLogDet(MatrixOp):
         return [_lower_product(b, signs), b.reduce("add", logarithms, [logarithms.ndim - 1])]
 
 
-def _cotangent(x: TensorVariable, found: TensorVariable, g: TensorVariable) -> TensorVariable:
-    """The cotangent of ``x`` from that of its determinant ``found``."""
-    singular = _is_singular(x)
-    cofactors = conjugate(SingularCofactors()(x, singular))
-    return functions.switch(singular, cofactors * g, DetCotangent()(x, found, g))
-
-
-def _is_singular(x: TensorVariable) -> TensorVariable:
-    return functions.eq(SLogDet()(x)[0], 0)
-
-
 class DetCotangent(MatrixOp):
-    """The cotangent of a regular matrix from its determinant and the cotangent of that.
+    """The cotangent of a matrix from that of its determinant.
 
-    It is a composition of other ops, which replace it in canonical form; but its derivatives are
-    zero where the matrix is singular.
+    It is a composition of other ops, which replace it in canonical form.  Its derivatives are those
+    of the inverse where the matrix has one that is precise, else those of the cofactors.
     """
 
     # ----- class and static shape
     __props__ = ()
-    gufunc_signature = "(m,m),(),()->(m,m)"
+    gufunc_signature = "(m,m),()->(m,m)"
     lower_batched = None
 
-    def make_node(self, x: TensorLike, found: TensorLike, g: TensorLike) -> Apply:
-        x, found, g = self.matrix(x), as_tensor_variable(found), as_tensor_variable(g)
-        return typed_node(self, [x, found, g], inexact(x.type.dtype))
+    def make_node(self, x: TensorLike, g: TensorLike) -> Apply:
+        x, g = self.matrix(x), as_tensor_variable(g)
+        return typed_node(self, [x, g], inexact(x.type.dtype))
 
-    def shape_rule(self, s: ShapeContext, x: Shape, *numbers: Shape) -> list[Shape]:
+    def shape_rule(self, s: ShapeContext, x: Shape, g: Shape) -> list[Shape]:
         n = square(s, x)
         return [(n, n)]
 
-    def formula(
-        self, x: TensorVariable, found: TensorVariable, g: TensorVariable
-    ) -> TensorVariable:
+    def formula(self, x: TensorVariable, g: TensorVariable) -> TensorVariable:
         """The result as a graph."""
-        return match_dtype(adjoint(_inverse(x)) * (g * conjugate(found)), x)
+        found = Det()(x)
+        wanted = _has_no_quotient(found, g)
+        cofactors = _by_cofactors(x, wanted, g)
+        return match_dtype(functions.switch(wanted, cofactors, _by_inverse(x, found, g)), x)
 
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
-        x, found, g = (v.astype(node.outputs[0].type.dtype, copy=False) for v in inputs)
-        inverse = substituted(*factored(x), np.eye(len(x), dtype=x.dtype))
-        output_storage[0][0] = (inverse * (g.conj() * found)).conj().T
+        x, g = (v.astype(node.outputs[0].type.dtype, copy=False) for v in inputs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = np.prod(_pivots(x))
+            if _has_no_quotient(found, g):
+                output_storage[0][0] = cofactors(x).conj() * g
+            else:
+                inverse = substituted(*factored(x), np.eye(len(x), dtype=x.dtype))
+                output_storage[0][0] = (inverse * (g.conj() * found)).conj().T
 
     # ----- derivatives
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         given = _stand_ins([*inputs, cotangents[0]])
-        *items, g = given
-        found = backpropagate({self.formula(*items): g}, items)
-        return self._masked(inputs[0], [found[v] for v in items], given)
+        x, g, seed = given
+        forms = _Forms(x, g)
+        of_inverse = backpropagate({forms.by_inverse: seed}, [forms.regular, forms.found, g])
+        of_cofactors = backpropagate({forms.by_cofactors: seed}, [x, g])
+        through_found = _by_inverse(forms.regular, forms.found, of_inverse[forms.found])
+        pairs = [
+            (of_cofactors[x], of_inverse[forms.regular] + through_found),
+            (of_cofactors[g], of_inverse[g]),
+        ]
+        return forms.chosen(pairs, given)
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         given = _stand_ins([*inputs, *tangents])
-        items = list(given)
-        found = forward_sweep([self.formula(*items[:3])], dict(zip(items, items[3:])))
-        return self._masked(inputs[0], found, given)
+        x, g, t, t_g = given
+        forms = _Forms(x, g)
+        moved = forms.found * _trace_of_quotient(forms.regular, t)
+        pairs = zip(
+            forward_sweep([forms.by_cofactors], {x: t, g: t_g}),
+            forward_sweep([forms.by_inverse], {forms.regular: t, forms.found: moved, g: t_g}),
+        )
+        return forms.chosen(pairs, given)
 
-    def _masked(
-        self, x: TensorVariable, found: Sequence[Any], given: dict[TensorVariable, TensorVariable]
+
+class _Forms:
+    """Two expressions of a `DetCotangent`, of which one is differentiated.
+
+    In that by the inverse, ``regular`` and ``found`` stand for the matrix and its determinant.  A
+    matrix without an inverse is replaced by the identity: there must be no NaN, which would be
+    multiplied by cotangents of zero.
+    """
+
+    def __init__(self, x: TensorVariable, g: TensorVariable) -> None:
+        value = Det()(x)
+        singular = _has_no_quotient(value, g)
+        regular = functions.switch(singular, eye(length(x, 0), dtype=x.type.dtype), x)
+        self.values = _stand_ins([regular, value])
+        self.regular, self.found = self.values
+        self.wanted = singular | (_is_ill_conditioned(self.regular) & _is_in_range(value))
+        self.by_inverse = _by_inverse(self.regular, self.found, g)
+        self.by_cofactors = _by_cofactors(x, self.wanted, g)
+
+    def chosen(
+        self, pairs: Iterable[Sequence[Any]], given: dict[TensorVariable, TensorVariable]
     ) -> list[Variable]:
-        """Derivatives of stand-ins as functions of what is given, zero if ``x`` is singular."""
-        values = graph_replace(found, given, strict=False)
-        return [functions.switch(_is_singular(x), 0, v) for v in values]
+        """The derivatives of the form that is precise, as functions of what is given."""
+        found = [functions.switch(self.wanted, *pair) for pair in pairs]
+        return graph_replace(graph_replace(found, self.values, strict=False), given, strict=False)
+
+
+def _by_cofactors(x: TensorVariable, wanted: TensorVariable, g: TensorVariable) -> TensorVariable:
+    return conjugate(SingularCofactors()(x, wanted)) * g
+
+
+def _by_inverse(x: TensorVariable, found: TensorVariable, g: TensorVariable) -> TensorVariable:
+    return adjoint(_inverse(x)) * (g * conjugate(found))
+
+
+def _has_no_quotient(found: Any, g: Any) -> Any:
+    """Whether the determinant, or its product with ``g``, is zero or out of range, but not ``g``.
+
+    In the derivative of a logarithm ``g`` is the reciprocal of the determinant: their product is 1.
+    """
+    good = _is_in_range(found) & _is_in_range(g * found)
+    return ~good & (abs(g) < np.inf) & ~((abs(found) >= np.inf) & (abs(g) <= 0))
+
+
+def _is_in_range(x: Any) -> Any:
+    """Whether a number has the full precision of its dtype."""
+    return (abs(x) >= np.finfo(real_of(str(x.dtype))).tiny) & (abs(x) < np.inf)
+
+
+def _is_ill_conditioned(x: TensorVariable) -> TensorVariable:
+    """Whether changes of elements change the determinant by many times as much, relatively.
+
+    True for a single number: the second derivative is zero, not the difference of two reciprocals.
+    """
+    n = length(x, 0)
+    return ~((sum_over(abs(_inverse(x) * x.T)) < ILL_CONDITIONED * n) & (n > 1))
 
 
 def _stand_ins(values: Sequence[TensorVariable]) -> dict[TensorVariable, TensorVariable]:

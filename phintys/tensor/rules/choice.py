@@ -152,17 +152,23 @@ def sink_switch(ctx: Context, node: Apply) -> Replacement:
         if switch is None:
             continue
         condition, *_ = switch.inputs
-        branches = [_chosen(switch, k) for k in (1, 2)]
         zero = [fill_number(b) == 0 for b in switch.inputs[1:]]
-        if not any(zero):
+        if zero[0] == zero[1]:
             continue
+        branches = [_chosen(switch, k) for k in (1, 2)]
         dtype = node.outputs[0].type.dtype
         new = [
-            literal(0, dtype, b.type.ndim) if is_zero else _with(node, i, b)
-            for b, is_zero in zip(branches, zero)
+            _zeros(b, dtype) if is_zero else _with(node, i, b) for b, is_zero in zip(branches, zero)
         ]
         return like(node, functions.switch(condition, *new))
     return None
+
+
+def _zeros(branch: Variable, dtype: str) -> Variable:
+    """A branch of zeros in a dtype: a number, unless the branch has lengths that may be wrong."""
+    if all(branch.type.broadcastable):
+        return literal(0, dtype, branch.type.ndim)
+    return cast(branch, dtype)
 
 
 def _with(node: Apply, i: int, new: Variable) -> Variable:

@@ -31,6 +31,7 @@ from phintys.tensor.rules.matrices import (
     square_diagonal,
     square_parts,
 )
+from phintys.tensor.rules.reuse import is_eliminated
 from phintys.tensor.shape import length
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
@@ -79,7 +80,11 @@ def _square_factors(ctx: Context, x: Any) -> tuple[Variable, Variable] | None:
     ),
 )
 def determinant(ctx: Context, node: Apply, op: Det) -> Replacement:
-    """Triangles, transposes, inverses, Kronecker products, blocks, and products with triangles."""
+    """Triangles, transposes, inverses, Kronecker products, blocks, and products with triangles.
+
+    Not products and transposes whose inverse is computed, too.  In its product with the
+    determinant, the matrix of cofactors, errors of the same pivots cancel; others would not.
+    """
     (x,) = node.inputs
     found = _determinant(ctx, x)
     return None if found is None else fitted(node, found)
@@ -89,28 +94,30 @@ def _determinant(ctx: Context, x: Variable) -> TensorVariable | None:
     d = _triangle(ctx, x)
     if d is not None:
         return prod(d, axis=-1)
-    if (y := transposed(x)) is not None:
-        return det(y)
     if (y := inverted(x)) is not None:
         return functions.true_div(1, det(y))
+    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
+        return functions.mul(*map(det, blocks))
+    if is_eliminated(ctx, x):
+        return None
+    if (y := transposed(x)) is not None:
+        return det(y)
     if (pair := _square_factors(ctx, x)) is not None:
         return det(pair[0]) * det(pair[1])
     if is_real(x) and (pair := square_parts(ctx, x, KroneckerProduct)) is not None:
         sign, size = _logarithm_of_kronecker(*pair)
         return sign * functions.exp(size)  # powers of determinants overflow
-    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
-        return functions.mul(*map(det, blocks))
     return None
 
 
 @matrix_rule(
-    "det_cotangent(x, det, g) -> inv(x)^H * (g * conj(det))",
+    "det_cotangent(x, g) -> inv(x)^H * (g * conj(det(x))), or cofactors",
     DetCotangent,
     law="normwise",
-    tested_on=("linalg.DetCotangent()(Q, linalg.det(Q), linalg.det(2 * Q))",),
+    tested_on=("linalg.DetCotangent()(Q, linalg.det(2 * Q))",),
 )
 def cotangent_of_determinant(ctx: Context, node: Apply, op: DetCotangent) -> Replacement:
-    items = [TensorType(x.type.dtype, (None,) * k)() for x, k in zip(node.inputs, (2, 0, 0))]
+    items = [TensorType(x.type.dtype, (None,) * k)() for x, k in zip(node.inputs, (2, 0))]
     found = vectorize_graph(op.formula(*items), dict(zip(items, node.inputs)))
     return fitted(node, found)
 

@@ -7,6 +7,8 @@ would take quadratic time.  `NestedAxes` starts at the outermost ones, and makes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, Variable
@@ -17,6 +19,8 @@ from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle
 
 #: A variable, and the order in which its axes are wanted.
 Shuffled = tuple[Variable, tuple[Place, ...]]
+#: The number of uses of each variable.
+Uses = Mapping[Variable, int]
 
 
 class NestedAxes(GraphRewriter):
@@ -26,39 +30,41 @@ class NestedAxes(GraphRewriter):
         self._merge = MergeOptimizer()
 
     def apply(self, fgraph: FunctionGraph) -> bool:
-        if not _outermost(fgraph):
+        if not any(type(node.op) is DimShuffle for node in fgraph.apply_nodes):
+            return False
+        if not _outermost(fgraph, fgraph.use_counts()):
             return False
         self._merge.rewrite(fgraph)  # what is used in several places stays
-        roots = _outermost(fgraph)
-        pairs = [(n.outputs[0], _moved(fgraph, n)) for n in roots]
+        uses = fgraph.use_counts()
+        pairs = [(n.outputs[0], _moved(uses, n)) for n in _outermost(fgraph, uses)]
         fgraph.replace_all(pairs, reason="nested axes")
         return bool(pairs)
 
 
-def _outermost(fgraph: FunctionGraph) -> list[Apply]:
+def _outermost(fgraph: FunctionGraph, uses: Uses) -> list[Apply]:
     """The DimShuffles at the top of trees of functions that contain more to be moved."""
     root: dict[Variable, Apply] = {}  # variable inside a tree -> the node at its top
     found: dict[Apply, None] = {}
     for node in reversed(fgraph.toposort()):
         top = root.get(node.outputs[0])
-        if type(node.op) is DimShuffle and not node.op.drop and _inner(fgraph, node.inputs[0]):
+        if type(node.op) is DimShuffle and not node.op.drop and _inner(uses, node.inputs[0]):
             if top is not None:
                 found[top] = None
             root[node.inputs[0]] = top or node
         elif type(node.op) is Elemwise and top is not None:
-            root.update((x, top) for x in node.inputs if _inner(fgraph, x))
+            root.update((x, top) for x in node.inputs if _inner(uses, x))
     return list(found)
 
 
-def _inner(fgraph: FunctionGraph, v: Variable) -> Apply | None:
+def _inner(uses: Uses, v: Variable) -> Apply | None:
     """The function or DimShuffle that computes ``v``, if ``v`` has a single use; else None."""
     node = v.owner
     if node is None or type(node.op) not in (Elemwise, DimShuffle) or len(node.outputs) > 1:
         return None
-    return node if len(fgraph.clients[v]) == 1 else None
+    return node if uses[v] == 1 else None
 
 
-def _moved(fgraph: FunctionGraph, top: Apply) -> Variable:
+def _moved(uses: Uses, top: Apply) -> Variable:
     """The result of the node, computed by DimShuffles of the inputs of its tree only."""
     result = top.outputs[0]
     start: Shuffled = (result, tuple(range(result.type.ndim)))
@@ -67,7 +73,7 @@ def _moved(fgraph: FunctionGraph, top: Apply) -> Variable:
     while stack:
         key = stack.pop()
         if key not in below:
-            node = top if key is start else _inner(fgraph, key[0])
+            node = top if key is start else _inner(uses, key[0])
             below[key] = [] if node is None else _below(node, key[1])
             stack += below[key]
     with inherit(top.origin):

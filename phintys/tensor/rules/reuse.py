@@ -123,6 +123,12 @@ def _base(ctx: Context, a: Variable) -> Variable | None:
     return base if _are_several(_needing(ctx, base)) else None
 
 
+def is_eliminated(ctx: Context, a: Variable) -> bool:
+    """Whether a system with a matrix or its transpose is solved, or it is inverted."""
+    nodes = (core_op(node.outputs[0]) for node in _needing(ctx, a))
+    return any(not isinstance(op, (SLogDet, Det)) for op in nodes)
+
+
 def _are_several(nodes: Iterator[Apply]) -> bool:
     """Whether there are two nodes or more.  No others are looked for: a matrix may have many."""
     return len(list(islice(nodes, 2))) == 2

@@ -129,7 +129,7 @@ _PLAIN = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "sigmoid": scipy.special.expit, "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
-    "erf": scipy.special.erf, "erfc": scipy.special.erfc,
+    "log1mexp": numeric.log1mexp, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
     "pow": np.power, "nextafter": np.nextafter,
 }  # fmt: skip
 _REDUCE = {

@@ -1,9 +1,13 @@
-"""The special functions of `vecmath`: errors against mpmath, special values against SciPy."""
+"""The special functions of `vecmath`: errors against mpmath, special values against SciPy.
+
+The table of ``benchmarks/accuracy.py`` holds the points where errors are greatest.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import pytest
 import phintys
 import phintys.tensor as pt
 from phintys.backends.llvm.vecmath import CALLED, define, requirements, symbol
+from tests.backends.native_functions import WIDTHS, C, native
 
 pytest.importorskip("mpmath")
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
@@ -22,30 +27,42 @@ sys.path.pop(0)
 NAMES = sorted(CALLED)
 LANES = {"float64": 4, "float32": 8}
 #: Greatest error in float64 (in float32, which is computed in float64, it is 0.6); in ulps of 1
-#: where the result is smaller for betaln and, of functions with poles, for arguments below 0.
-BOUND, BELOW = 2.25, 3.0
-BOUNDS = {"betaln": 3.0}
-WITHOUT_FMA = 1.0  # what is added: corrections of products and quotients are lost
+#: where the result is smaller for betaln and, of gammaln and psi, for arguments below 0.
+BOUND = 2.0
+WITHOUT_FMA = 3.0  # corrections of products and quotients are lost
+BELOW_WITHOUT_FMA = 6.0  # of functions with poles, for arguments below 0
 COUNT = 150
 
 
-def check_error(name: str, dtype: str, wide: np.ndarray, more: float) -> None:
+@cache
+def sample(name: str, dtype: str) -> tuple[list[np.ndarray], np.ndarray]:
+    """Arguments, in float64 with those of the table, and exact results."""
     args = accuracy.arguments(name, dtype, COUNT)
-    found, x = accuracy.errors(name, args, wide), args[0]
-    bound = more + BOUNDS.get(name, BOUND) if dtype == "float64" else 0.6
-    assert found[x > 0].max() <= bound, (dtype, x[np.argmax(found)])
-    poles = name in accuracy.WITH_POLES | {"gamma"}
-    assert found.max() <= (max(bound, BELOW + more) if poles else bound)
+    exact = accuracy.exact_values(name, args)
+    if dtype == "float32":
+        return args, exact
+    hard, values = accuracy.hard_points(name)
+    args = [np.concatenate(pair) for pair in zip(args, hard, strict=True)]
+    return args, np.concatenate([exact, values], axis=1)
+
+
+def check_error(name: str, dtype: str, wide: np.ndarray, fuses: bool) -> None:
+    args, exact = sample(name, dtype)
+    found, x = accuracy.errors(name, args, wide, exact), args[0]
+    bound = 0.6 if dtype == "float32" else BOUND if fuses else WITHOUT_FMA
+    assert found[x > 0].max() <= bound, (dtype, [a[np.argmax(found)] for a in args])
+    below = bound if fuses else max(bound, BELOW_WITHOUT_FMA)
+    assert found.max() <= below, (dtype, [a[np.argmax(found)] for a in args])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_error(name: str) -> None:
     for dtype, width in LANES.items():
-        args = accuracy.arguments(name, dtype, COUNT)
+        args, _ = sample(name, dtype)
         compiled = accuracy.Compiled(name, dtype, width)
         wide = compiled(*args)
         np.testing.assert_array_equal(accuracy.Compiled(name, dtype, 1)(*args), wide)
-        check_error(name, dtype, wide, 0 if compiled.fuses else WITHOUT_FMA)
+        check_error(name, dtype, wide, compiled.fuses)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,8 +70,33 @@ def test_error_without_a_fused_multiply_add(name: str) -> None:
     if not accuracy.Compiled(name, "float64", 1).is_x86:
         pytest.skip("describes an x86-64 machine")
     compiled = accuracy.Compiled(name, "float64", 4, "x86-64", "+sse2")
-    args = accuracy.arguments(name, "float64", COUNT)
-    check_error(name, "float64", compiled(*args), WITHOUT_FMA)
+    args, _ = sample(name, "float64")
+    check_error(name, "float64", compiled(*args), False)
+
+
+@pytest.mark.parametrize("name", accuracy.NAMES)
+def test_table_of_hard_points_is_exact(name: str) -> None:
+    args, (heads, tails) = accuracy.hard_points(name)
+    expected = accuracy.exact_values(name, args)
+    np.testing.assert_array_equal(heads, expected[0])
+    np.testing.assert_allclose(tails, expected[1], rtol=1e-6, atol=1e-6 * np.abs(tails).max())
+
+
+@pytest.mark.parametrize(("mode", "settings"), [*WIDTHS, C])
+def test_hard_points(mode: str, settings: dict[str, Any]) -> None:
+    """In whole vectors and in remainders; the functions that C calls are those of SciPy."""
+    fuses = accuracy.Compiled("gamma", "float64", 1).fuses
+    for name in accuracy.NAMES:
+        args, exact = (np.tile(v, 3) for v in accuracy.hard_points(name))
+        inputs = [pt.dvector() for _ in args]
+        output = getattr(pt, "tri_gamma" if name == "trigamma" else name)(*inputs)
+        found = native(inputs, output, mode, settings)(*args)
+        if mode == "C" and name in CALLED:
+            np.testing.assert_allclose(found, accuracy.by_scipy(name, *args), rtol=1e-13)
+        else:
+            error = accuracy.errors(name, args, found, exact)
+            bound = BOUND if fuses else BELOW_WITHOUT_FMA
+            assert error.max() <= bound, (name, [a[np.argmax(error)] for a in args])
 
 
 def specials(dtype: str) -> np.ndarray:

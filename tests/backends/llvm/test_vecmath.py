@@ -35,12 +35,12 @@ WIDE = {
     "exp": (-745.0, 709.8), "exp2": (-1074.9, 1024.0), "expm1": (-40.0, 709.8), "log": (0.0, 10.0),
     "log2": (0.0, 10.0), "log10": (0.0, 10.0), "log1p": (-1.0, 10.0), "tanh": (-20.0, 20.0),
     "sigmoid": (-745.0, 40.0), "softplus": (-745.0, 40.0), "erf": (-6.0, 6.0),
-    "sin": (-6e4, 6e4), "cos": (-6e4, 6e4), "tan": (-6e4, 6e4),
+    "log1mexp": (-745.0, 0.0), "sin": (-6e4, 6e4), "cos": (-6e4, 6e4), "tan": (-6e4, 6e4),
     "sinh": (-710.5, 710.5), "cosh": (-710.5, 710.5), "asinh": (-10.0, 10.0), "acosh": (1.0, 10.0),
     "atanh": (-1.0, 1.0), "asin": (-1.0, 1.0), "acos": (-1.0, 1.0), "atan": (-10.0, 10.0),
     "cbrt": (-10.0, 10.0), "erfc": (-6.0, 27.0),
 }  # fmt: skip
-NARROW_EXPONENTIALS = {"exp", "expm1", "exp2", "sigmoid", "softplus", "sinh", "cosh"}
+NARROW_EXPONENTIALS = {"exp", "expm1", "exp2", "sigmoid", "softplus", "log1mexp", "sinh", "cosh"}
 
 #: Points near which an algorithm changes or a result cancels.
 TURNS = {
@@ -52,13 +52,18 @@ TURNS = {
     "asinh": [0.35355, -1.0, 1.1e4, 2.7e8], "acosh": [1.0, 1.06066, 1.1e4, 2.7e8],
     "atanh": [0.17157, -0.2, 0.5, 0.6, 1.0, -1.0], "asin": [0.5, -0.5, 1.0, -1.0],
     "acos": [0.5, -0.5, 1.0, -1.0], "atan": [1.0, -1.0],
+    "log1mexp": [-0.34657, -0.6931, -1.0397, -36.0, -708.4],
     "erfc": [0.75, -0.75, 1.0, 3.0, 10.05, 26.54],
     "cbrt": [1.0, 2.0, 0.5, 0.7071, -1.4142, 8.0, 27.0],
 }  # fmt: skip
 #: The closed intervals outside of which a function is not defined.
 DOMAINS = {"acosh": (1, np.inf), "asin": (-1, 1), "acos": (-1, 1)}
 DOMAINS |= dict.fromkeys(("log", "log2", "log10"), (5e-324, np.inf))
-DOMAINS |= {"log1p": (-1 + 2.0**-53, np.inf), "atanh": (-1 + 2.0**-53, 1 - 2.0**-53)}
+DOMAINS |= {
+    "log1mexp": (-np.inf, -5e-324),
+    "log1p": (-1 + 2.0**-53, np.inf),
+    "atanh": (-1 + 2.0**-53, 1 - 2.0**-53),
+}
 TRIG_TURNS = [k * float(np.pi) / 4 for k in (1, 2, 3, 4, 7, 8, 200, 32766, 63660)] + [5e4, 1e6]
 
 

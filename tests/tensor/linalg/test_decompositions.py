@@ -302,19 +302,20 @@ def test_derivatives(shape):
 
 def test_results_without_derivative():
     """Vectors that complete a basis are arbitrary: an error, when the graph is built or run."""
-    for build, shape in (
-        (lambda x: qr(x)[0], (5, 3)),
-        (lambda x: svd(x)[0], (5, 3)),
-        (lambda x: svd(x)[2], (3, 5)),
+    for name, build, shape in (
+        ("qr", lambda x: qr(x)[0], (5, 3)),
+        ("svd", lambda x: svd(x)[0], (5, 3)),
+        ("svd", lambda x: svd(x)[2], (3, 5)),
     ):
         x, y = pt.tensor(dtype="float64", shape=shape), pt.dmatrix()
         with pytest.raises(NullTypeGradError, match="arbitrary"):
             phintys.grad(build(x).sum(), x)
         with pytest.raises(NullTypeGradError, match="arbitrary"):
             phintys.pushforward(build(x), x, x)
-        with pytest.raises(ShapeError):
+        told = r"QR\{.*more rows than columns.*'economic'" if name == "qr" else None
+        with pytest.raises(ShapeError, match=told):
             phintys.function([y], phintys.grad(build(y).sum(), y))(random(shape))
-        with pytest.raises(ShapeError):
+        with pytest.raises(ShapeError, match=told):
             phintys.function([y], phintys.pushforward(build(y), y, y))(random(shape))
     with pytest.raises(NullTypeGradError, match="Reflectors"):
         phintys.grad(qr(y, "raw")[0].sum(), y)

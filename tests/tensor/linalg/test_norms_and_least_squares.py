@@ -141,6 +141,17 @@ def test_rank_and_condition():
     for p in (None, 2, -2, 1, -1, INF, -INF, "fro", "nuc"):
         close(evaluate(L.cond(full, p)), np.linalg.cond(full, p))
     close(evaluate(L.cond(full[:, :2])), np.linalg.cond(full[:, :2]))
+    assert evaluate(L.cond(np.zeros((0, 3, 3)))).shape == (0,)
+    x = pt.dtensor3("x")
+    for p in (None, -2, 1, INF, "fro", "nuc"):
+        with pytest.raises(np.linalg.LinAlgError, match=r"cond .* without elements: x of type"):
+            L.cond(x, p).eval({x: np.zeros((2, 0, 0))})
+        with pytest.raises(np.linalg.LinAlgError, match=r"cond .* without elements"):
+            L.cond(np.zeros((0, 0)), p)
+    with pytest.raises(ValueError, match=r"cond .* at least two axes; v has type"):
+        L.cond(pt.dvector("v"))
+    with pytest.raises(ValueError, match=r"trace .* at least two axes; v has type"):
+        L.trace(pt.dvector("v"))
     for p in (1, 2):
         assert evaluate(L.cond(np.zeros((2, 2)), p)) == INF
         assert np.isnan(evaluate(L.cond(np.full((2, 2), np.nan), p)))

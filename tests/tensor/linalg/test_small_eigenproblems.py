@@ -10,6 +10,7 @@ import phintys.tensor as pt
 from phintys import config
 from phintys.backends.llvm.machine.target import current
 from phintys.tensor.linalg import eigh, eigvalsh
+from phintys.tensor.linalg.decomposition.eigen_routines import factor_hermitian
 from phintys.tensor.linalg.decomposition.eigen_small import SMALL
 
 DTYPES = ("float64", "float32")
@@ -57,8 +58,15 @@ def hard(n, dtype):
     found += [symmetric(1, n, n) / np.outer(grade, grade)[::-1, ::-1]]
     found += [np.where(np.abs(k - k[:, None]) < 2, symmetric(2, n, n), 0)]
     found += [np.where((k // 3) == (k[:, None] // 3), symmetric(3, n, n), 0)]
+    close = 1 + 1e-14 * k if dtype == "float64" else 1 + 1e-6 * k
+    found += [q @ np.diag(close) @ q.T, q @ np.diag(np.where(k < n // 2, 1, -3)) @ q.T]
+    path = np.where(np.abs(k - k[:, None]) == 1, 1.0, 0)
+    found += [2 * np.eye(n) - path, np.diag(np.abs(k - n // 2)) + path, path[::-1]]
+    found += [np.eye(n) + 1e-9 * np.ones((n, n)), np.diag(k % 3) + 1e-17 * path]
     found = [(x + x.T) / 2 for x in found]
     limits = np.finfo(dtype)
+    widest = np.logspace(-1, 1, n, base=float(limits.max) ** 0.49)
+    found += [symmetric(7, n, n) * np.outer(g, g) for g in (widest, widest[::-1], 1 / widest)]
     scales = limits.max / 100, limits.tiny, 100 * limits.smallest_subnormal, 1e-7, 3e5
     found += [np.round(symmetric(4, n, n) * 64) / 64 * s for s in scales]
     return np.asarray(found).astype(dtype)
@@ -67,7 +75,7 @@ def hard(n, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_hard_matrices(dtype):
     f = compiled(dtype)
-    for n in (1, 2, 3, 7, 16, SMALL):
+    for n in (*range(1, 18), 25, SMALL):
         x = np.concatenate([hard(n, dtype), symmetric(n, 50, n, n).astype(dtype)])
         check(x, f(x))
 
@@ -79,8 +87,8 @@ def test_bits_do_not_depend_on_the_group(dtype):
     if current().is_x86 and current().register_bits > 256:
         with config.change_flags(cpu="x86-64-v3"):
             together.append(compiled(dtype))
-    for n in (2, 3, 9):
-        x = np.concatenate([hard(n, dtype), symmetric(n, 20, n, n).astype(dtype)])
+    for n in (*range(1, 18), SMALL):
+        x = np.concatenate([hard(n, dtype), symmetric(n, 8, n, n).astype(dtype)])
         one = [alone(v) for v in x]
         for f in together:
             for shift in (0, 1, 3):
@@ -92,6 +100,36 @@ def test_bits_do_not_depend_on_the_group(dtype):
                     if place != len(x) - 2:
                         assert [y[place].tobytes() for y in found] == [y.tobytes() for y in one[k]]
                 assert all(np.isnan(y[-2]).all() for y in found)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_triangle_is_read(dtype):
+    """Alone and in groups, whose last one may have any number of matrices."""
+    x = pt.tensor("x", dtype=dtype, shape=(None, None, None))
+    lower, upper = (phintys.function([x], eigh(x, lower=part)) for part in (True, False))
+    for n in (1, 2, 5, 8, 16, 17):
+        matrices = symmetric(n, 17, n, n).astype(dtype)
+        w, v = lower(matrices)
+        for count in range(1, 18):
+            given = matrices[:count] + np.triu(np.full((n, n), np.nan, dtype), 1)
+            for f, y in ((lower, given), (upper, given.swapaxes(1, 2))):
+                for found, expected in zip(f(y), (w, v), strict=True):
+                    assert found.tobytes() == expected[:count].tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_interpreter(dtype):
+    """The routine as Python code, with one number in a pack."""
+    routine = factor_hermitian.python(dtype)
+    for n in (1, 2, 3, 6):
+        x = np.concatenate([hard(n, dtype), symmetric(n, 3, n, n).astype(dtype)])
+        w, v, values = x[:, 0].copy(), np.zeros_like(x), x[:, 0].copy()
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            for vectors, found in ((1, w), (0, values)):
+                given = x.ravel(), found.ravel(), v.ravel() if vectors else v[0].ravel().copy()
+                work = [np.zeros(1, t) for t in (dtype, dtype, "int32")]
+                assert routine(len(x), vectors, 1, n, 1, 1, 1, *given, *work) == 0
+        check(x, [w, v, values])
 
 
 def test_backends_agree():

@@ -363,50 +363,6 @@ def test_gradients_of_unknown_shapes_are_native_and_run_on_jax():
     close(phintys.function([a, b], g, mode="JAX")(*given), f(*given))
 
 
-def cofactors_of(a):
-    """By their definition."""
-    n, found = len(a), np.empty_like(a)
-    for i, j in np.ndindex(n, n):
-        minor = np.delete(np.delete(a, i, 0), j, 1)
-        found[i, j] = (-1) ** (i + j) * np.linalg.det(minor)
-    return found
-
-
-def singular_matrices(dtype):
-    """Of each rank; one whose pivots are zeros though its rank is 3, and a regular one."""
-    r = random((4, 4), "complex128")
-    found = [np.ones((4, 4)), np.zeros((4, 4)), np.diag([1.0, 0, 3, 2]), np.eye(4, k=1)]
-    found += [np.diag([2.0, 0, 0, 1]), np.outer([1, 2, 4, 8], [1, 1, 2, 1.0]), r]
-    return np.asarray(found).real.astype(dtype) if dtype[0] == "f" else np.asarray(found)
-
-
-@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "C", "JAX"])
-def test_derivatives_of_a_singular_determinant(mode):
-    """They are the cofactors; second ones are theirs, by differences."""
-    dtypes = ("float64", "float32", "complex128") if mode not in ("C", "JAX") else ("float64",)
-    xs = [pt.tensor(dtype=dtype, shape=(None,) * 3) for dtype in dtypes]
-    outputs = [phintys.grad(pt.real(linalg.det(x)).sum(), x) for x in xs]
-    x, v = pt.dmatrix(), pt.dmatrix()
-    outputs.append(phintys.grad((phintys.grad(linalg.det(x), x) * v).sum(), x))
-    if mode == "JAX":
-        pytest.importorskip("jax")
-    f = phintys.function([*xs, x, v], outputs, mode=mode)
-    values, along = [singular_matrices(dtype) for dtype in dtypes], random((4, 4), "float64", 1)
-    for point in values[0] if mode not in ("C", "JAX") else values[0][:1]:
-        *found, second = f(*values, point, along)
-        steps = 1e-4 * np.eye(16).reshape(4, 4, 4, 4)
-        expected = [
-            [(cofactors_of(point + h) - cofactors_of(point - h)).ravel() for h in row]
-            for row in steps
-        ]
-        np.testing.assert_allclose(second, np.array(expected) @ along.ravel() / 2e-4, atol=1e-6)
-    for dtype, value, g in zip(dtypes, values, found):
-        expected = np.array([cofactors_of(a.astype("complex128")) for a in value]).conj()
-        np.testing.assert_allclose(g, expected, atol=1e-4 if dtype == "float32" else 1e-12)
-    if mode == "FAST_RUN":
-        assert not [step for step in f.program.steps if isinstance(step, Python)]
-
-
 def test_the_gradient_of_the_logarithm_of_a_determinant():
     """It does not overflow, in batches either; singular matrices have none."""
     x = pt.dtensor3()

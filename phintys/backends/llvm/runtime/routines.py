@@ -83,7 +83,8 @@ class _Emitter:
             self.w.line("ret i64 0")
         parameters = ", ".join(f"{self.kind(t)} %{name}" for name, t in f.parameters)
         scope = "" if is_entry else "internal "
-        attribute = "" if is_entry else " alwaysinline"  # for constants among the arguments
+        inlining = "noinline" if f.apart else "alwaysinline"  # for constants among the arguments
+        attribute = "" if is_entry else f" {inlining}"
         head = f"{scope}{self.kind(f.result)} @{self.name(f)}({parameters}){attribute}"
         return self.w.text(head)
 

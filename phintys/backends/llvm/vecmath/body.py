@@ -170,7 +170,15 @@ class Body:
         mask = (1 << self.format.bits) - (1 << dropped)
         return self.from_bits(self.integer("and", self.bits(a), mask))
 
-    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
+    def rough_inverse(self, a: str) -> str:
+        """Emit 1/a within 6 %, for a normal positive number; a large number for a subnormal one.
+
+        Bits that are subtracted negate the exponent.
+        """
+        assert self.format.bits == 64
+        return self.from_bits(self.integer("sub", 0x7FDE623822FC16E6, self.bits(a)))
+
+    def polynomial(self, x: str, coefficients: Sequence[Operand]) -> str:
         """Emit c0 + c1*x + ... by Estrin's scheme."""
         terms: list[Operand] = list(coefficients)
         power = x
@@ -181,21 +189,23 @@ class Body:
                 return self.const(terms[0])
             power = self.mul(power, power)
 
-    def from_first(self, x: str, coefficients: Sequence[float]) -> str:
+    def from_first(self, x: str, coefficients: Sequence[Operand], count: int = 1) -> str:
         """Emit c0 + x*(c1 + c2*x + ...): only the last operation rounds at c0's size.
 
-        `polynomial` rounds there once per level.
+        `polynomial` rounds there once per level.  ``count`` is the number of terms treated so.
         """
-        first, *others = coefficients
-        return self.fma(x, self.polynomial(x, others), first)
+        value = self.polynomial(x, coefficients[count:])
+        for term in reversed(coefficients[:count]):
+            value = self.fma(x, value, term)
+        return value
 
-    def leading(self, x: str, coefficients: Sequence[float]) -> str:
+    def leading(self, x: str, coefficients: Sequence[Operand]) -> str:
         """Emit c0 + (c1 + x*(c2 + c3*x + ...)): only the last addition rounds at c0's size.
 
         The constant term has two parts, c0 of few bits and c1.
         """
         first, second, *others = coefficients
-        return self.add(first, self.fma(x, self.polynomial(x, others), second))
+        return self.add(first, self.fma(x, self.from_first(x, others, 2), second))
 
     def widened(self) -> Body:
         """A float64 body that appends to the same function."""
@@ -214,11 +224,12 @@ class Body:
         packed = self.emit(f"bitcast {self.bool_type} {condition} to i{self.width}")
         return self.emit(f"icmp ne i{self.width} {packed}, 0")
 
-    def guard(self, wide: Body, rare: str, x: str, y: str, slow: str) -> list[str]:
-        """Emit ``ret`` of y, or of the function ``slow`` of x and y if ``rare``, an ``i1``.
+    def guard(self, wide: Body, rare: str, y: str, slow: str, *args: str) -> list[str]:
+        """Emit ``ret`` of y, or of the function ``slow`` of ``args`` if ``rare``, an ``i1``.
 
-        x, y and the result of ``slow`` have the type of ``wide``, which is this body or `widened`.
+        These and the results have the type of ``wide``, which is this body or `widened`.
         """
+        values = ", ".join(f"{wide.type} {a}" for a in args)
 
         def returned(value: str, name: str) -> list[str]:
             if wide is self:
@@ -231,6 +242,6 @@ class Body:
             "near:",
             *returned(y, "narrow"),
             "far:",
-            f"  %patched = tail call {wide.type} @{slow}({wide.type} {x}, {wide.type} {y})",
+            f"  %patched = tail call {wide.type} @{slow}({values})",
             *returned("%patched", "rare"),
         ]

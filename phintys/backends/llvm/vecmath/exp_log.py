@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phintys.backends.llvm.vecmath.body import Body
+from phintys.backends.llvm.vecmath.body import Body, Operand
 from phintys.backends.llvm.vecmath.coefficients import COEFFICIENTS, PARTS
 
 INF, NAN = float("inf"), float("nan")
@@ -45,11 +45,14 @@ def scale(b: Body, p: str, t: str) -> str:
     return b.mul(b.mul(p, power_of_two(b, half)), power_of_two(b, rest))
 
 
-def exp_series(b: Body, r: str, rest: str | None = None) -> str:
-    """e**(r + rest) - 1 for |r| <= ln(2)/2, ``rest`` being below the last bit of r."""
-    if rest is None:
-        return b.fma(b.mul(r, r), _exp_bend(b, r), r)
-    return b.add(r, b.fma(b.mul(r, r), _exp_bend(b, r), rest))
+def exp_series(b: Body, r: str) -> str:
+    """e**r - 1 for |r| <= ln(2)/2."""
+    return b.fma(b.mul(r, r), _exp_bend(b, r), r)
+
+
+def exp_rest(b: Body, r: str, rest: str) -> str:
+    """e**(r + rest) - 1 - r for |r| <= ln(2)/2, ``rest`` being below the last bit of r."""
+    return b.fma(b.mul(r, r), _exp_bend(b, r), rest)
 
 
 def _exp_bend(b: Body, r: str) -> str:
@@ -112,6 +115,25 @@ def softplus(b: Body, x: str) -> str:
     e = exp(b, b.neg(b.abs(x)))
     half_square, rest = log_series(b, e, "log1p_unit")
     return b.add(b.at_least(x, 0.0), b.sub(e, b.sub(half_square, rest)))
+
+
+def log1mexp(b: Body, x: str) -> str:
+    """log(v) of v = 1 - e**x in two parts.
+
+    With x = n log(2) + r it is -(e**r - 1) if n is 0, else 1 minus the parts of e**r times 2**n.
+    """
+    clamped = b.at_least(x, -750.0 if b.format.bits == 64 else -110.0)
+    t, n, r = part_reduced_by_ln2(b, clamped, 2 * b.format.bias)
+    r = b.fma(n, -PARTS["ln2", b.format.dtype][1], r)
+    s, lost = b.ordered_sum(r, b.mul(b.mul(r, r), _exp_bend(b, r)))
+    head, tail = b.ordered_sum(1.0, s)
+    total, rest = b.ordered_sum(1.0, b.neg(scale(b, head, t)))
+    rest = b.sub(rest, scale(b, b.add(tail, lost), t))
+    near = b.compare("oeq", n, 0.0)
+    v, rest = b.select(near, b.neg(s), total), b.select(near, b.neg(lost), rest)
+    k, f = split_exponent(b, v, subnormals=True)
+    y = b.copysign(join_exponent(b, k, f, b.div(rest, v)), -1.0)
+    return b.select(b.compare("olt", x, 0.0), y, b.select(b.compare("oeq", x, 0.0), -INF, NAN))
 
 
 def tanh(b: Body, x: str) -> str:
@@ -222,13 +244,37 @@ def join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str
     return b.fma(k, high, b.sub(f, b.sub(half_square, b.add(rest, small))))
 
 
+def join_exponent_in_parts(b: Body, k: str, f: str, correction: str) -> tuple[str, str]:
+    """The result of `join_exponent` and what it lacks; k log(2) is 0 or larger than the rest."""
+    high, low = PARTS["ln2", b.format.dtype]
+    half_square, rest = log_series(b, f)
+    small = b.sub(f, b.sub(half_square, b.add(rest, b.fma(k, low, correction))))
+    main = b.fma(k, high, small)
+    return main, b.sub(small, b.fma(b.neg(k), high, main))
+
+
 def log_in_parts(b: Body, x: str) -> tuple[str, str]:
     """The logarithm of a positive number and what it lacks."""
-    k, f = split_exponent(b, x, subnormals=True)
+    return _sum_in_parts(b, *split_exponent(b, x, subnormals=True))
+
+
+def log1p_in_parts(b: Body, x: str) -> tuple[str, str]:
+    """log(1 + x) and what it lacks, for 0 <= x <= 1."""
+    u, lost = b.ordered_sum(1.0, x)
+    k, f = split_exponent(b, u, subnormals=False)
+    plain = b.compare("oeq", k, 0.0)
+    return _sum_in_parts(b, k, b.select(plain, x, f), b.select(plain, 0.0, b.div(lost, u)))
+
+
+def _sum_in_parts(b: Body, k: str, f: str, correction: Operand = 0.0) -> tuple[str, str]:
+    """k log(2) + log(1 + f) + correction, and what it lacks."""
     high, low = PARTS["ln2", b.format.dtype]
     half_square, rest = log_series(b, f)
     main, error = b.ordered_sum(b.mul(k, high), f)
-    return b.ordered_sum(main, b.add(error, b.fma(k, low, b.sub(rest, half_square))))
+    small = b.fma(k, low, b.sub(rest, half_square))
+    if isinstance(correction, str):
+        small = b.add(small, correction)
+    return b.ordered_sum(main, b.add(error, small))
 
 
 def log(b: Body, x: str) -> str:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from phintys.backends.llvm.vecmath import coefficients
-from phintys.backends.llvm.vecmath.body import Body
+from phintys.backends.llvm.vecmath.body import Body, Operand
 from phintys.backends.llvm.vecmath.exp_log import (
     INF,
     NAN,
-    exp_series,
+    exp_rest,
     join_exponent,
     log_in_parts,
     part_reduced_by_ln2,
@@ -33,46 +33,61 @@ _NEAR = 0.67  # bound of |x| for ndtr(x) = 1/2 + ...: ndtr(-0.67) > 1/4
 # ------------------------------------------------------------------------------ erfcx, ndtr
 
 
-def _scaled(b: Body, a: str, kind: str) -> tuple[str, str]:
-    """erfcx(a)/2 for a >= 0 as p/(1/2 + a)/4 and the rounding error of p and quotient."""
+def _scaled(b: Body, a: str, kind: str, lost_of_a: Operand = 0.0) -> tuple[str, str]:
+    """erfcx(a)/2 for a >= 0.47 as p/(1/2 + a)/4 and what it lacks by rounding p and the quotient.
+
+    It is computed at a rounded to the bits of a + 3, so that all differences are exact.  What that
+    lacks, and ``lost_of_a``, change the logarithm by -1/(1/2 + a), or 0.9 of it, times as much.
+    """
     first, second = (part / 4 for part in PARTS["erfcx"])
-    u = b.div(b.sub(a, 3.0), b.add(a, 3.0))
+    below = b.add(a, 3.0)
+    lost_of_a = b.fma(b.sub(a, b.sub(below, 3.0)), 0.9, lost_of_a)
+    u = b.div(b.sub(below, 6.0), below)
     quarter = [c / 4 for c in COEFFICIENTS["erfcx", kind]]
     bend = b.mul(u, b.polynomial(u, quarter))
     p = b.add(bend, first)
-    under = b.add(a, 0.5)
+    under = b.sub(below, 2.5)
     inverse = b.div(1.0, under)
     main = b.mul(p, inverse)
     lost = b.add(b.add(b.sub(first, p), bend), second)
-    lost = b.fma(b.neg(main), b.sub(0.5, b.sub(under, a)), lost)
+    lost = b.fma(b.neg(main), lost_of_a, lost)
     return main, b.mul(b.add(b.fma(b.neg(main), under, p), lost), inverse)
 
 
-def _exp_square(b: Body, a: str, factor: float) -> tuple[str, str]:
-    """(t, e): exp(factor * a**2) is (1 + e) 2**n, t has n for `scale`; factor is +-1, +-1/2."""
+def _exp_square(b: Body, a: str, factor: float) -> tuple[str, str, str]:
+    """(t, r, e): exp(factor * a**2) is (1 + r + e) 2**n, t has n for `scale`.
+
+    ``factor`` is +-1 or +-1/2.
+    """
     head = b.head(a, 27)
     square = b.mul(b.mul(head, factor), head)
     t, n, r = part_reduced_by_ln2(b, square, 2 * b.format.bias)
     tail = b.mul(b.mul(b.sub(a, head), b.add(a, head)), factor)
     r, rest = b.two_sum(r, b.fma(n, -coefficients.PARTS["ln2", "float64"][1], tail))
-    return t, exp_series(b, r, rest)
+    return t, r, exp_rest(b, r, rest)
 
 
-def _halved(b: Body, a: str) -> str:
-    """a / sqrt(2), the argument of erfcx in functions of the normal distribution."""
-    return b.fma(a, _HALF_ROOT, b.mul(a, _LOST_HALF_ROOT))
+def _scaled_normal(b: Body, a: str, kind: str) -> tuple[str, str]:
+    """erfcx(a/sqrt(2))/2 for a >= 0.67 in two parts."""
+    half = b.mul(a, _HALF_ROOT)
+    lost = b.fma(a, _LOST_HALF_ROOT, b.fma(a, _HALF_ROOT, b.neg(half)))
+    return _scaled(b, half, kind, lost)
 
 
 def erfcx(b: Body, x: str, kind: str) -> str:
     """exp(x**2) (1 - erf(x)) near 0; below, 2 exp(x**2) - erfcx(-x)."""
     a = b.abs(x)
     main, low = _scaled(b, a, kind)
-    t, e = _exp_square(b, b.at_most(a, 27.5), 1.0)
+    t, r, rest = _exp_square(b, b.at_most(a, 27.5), 1.0)
+    e = b.add(r, rest)
     close = b.compare("olt", a, 0.75)
     table = coefficients.COEFFICIENTS["erf", "float64"]
-    rest = b.fma(b.neg(x), b.polynomial(b.mul(x, x), table), b.sub(1.0, x))
-    factor = b.select(close, rest, 2.0)
-    power = scale(b, b.fma(factor, e, factor), t)
+    bend = b.polynomial(b.mul(x, x), table)
+    first, error = b.ordered_sum(1.0, b.neg(x))
+    rest = b.fma(b.neg(x), bend, first)
+    lost = b.add(b.fma(b.neg(x), bend, b.sub(first, rest)), error)
+    factor, lost = b.select(close, rest, 2.0), b.select(close, lost, 0.0)
+    power = scale(b, b.add(factor, b.fma(factor, e, b.fma(lost, e, lost))), t)
     ahead = b.mul(b.add(main, low), 2.0)
     found = b.select(b.compare("olt", x, 0.0), b.sub(power, ahead), ahead)
     found = b.select(close, power, found)
@@ -82,8 +97,9 @@ def erfcx(b: Body, x: str, kind: str) -> str:
 
 def _upper_tail(b: Body, a: str, main: str, low: str) -> tuple[str, str]:
     """exp(-a**2/2) erfcx(a/sqrt(2))/2 and its rounding error from the parts of half of erfcx."""
-    t, e = _exp_square(b, b.at_most(a, 39.0), -0.5)
-    tail, lost = b.ordered_sum(main, b.fma(main, e, low))
+    t, r, rest = _exp_square(b, b.at_most(a, 39.0), -0.5)
+    small = b.fma(main, rest, b.fma(low, r, low))
+    tail, lost = b.ordered_sum(main, b.fma(main, r, small))
     return scale(b, tail, t), scale(b, lost, t)
 
 
@@ -97,7 +113,7 @@ def _from_half(b: Body, x: str) -> str:
 def ndtr(b: Body, x: str, kind: str) -> str:
     """1/2 + erf(x/sqrt(2))/2 near 0; a tail, or 1 minus it."""
     a = b.abs(x)
-    tail, _ = _upper_tail(b, a, *_scaled(b, _halved(b, b.at_most(a, 39.0)), kind))
+    tail, _ = _upper_tail(b, a, *_scaled_normal(b, b.at_most(a, 39.0), kind))
     far = b.select(b.compare("ogt", x, 0.0), b.sub(1.0, tail), tail)
     near = b.add(_from_half(b, x), 0.5)
     return b.select(b.compare("olt", a, _NEAR), near, far)
@@ -110,7 +126,7 @@ def log_ndtr(b: Body, x: str, kind: str) -> str:
     """
     a = b.at_most(b.abs(x), 1e300)
     near, lower = b.compare("olt", a, _NEAR), b.compare("ole", x, -_NEAR)
-    main, low = _scaled(b, _halved(b, a), kind)
+    main, low = _scaled_normal(b, a, kind)
     first = b.select(near, 0.5, 1.0)
     tail, rest = _upper_tail(b, a, main, low)
     second = b.select(near, _from_half(b, x), b.neg(tail))
@@ -126,14 +142,17 @@ def log_ndtr(b: Body, x: str, kind: str) -> str:
 # -------------------------------------------------------------------------------- inverses
 
 
-def _middle(b: Body, y: str, name: str, constant: str, kind: str) -> str:
-    """y (c + z P(z)), z = y**2, with c in two parts."""
+def _middle(b: Body, y: str, name: str, constant: str, kind: str, lost: str | None = None) -> str:
+    """y (c + z P(z)), z = y**2, with c in two parts, plus a tiny ``lost``."""
     z = b.mul(y, y)
     first, second = PARTS[constant]
     bend = b.fma(z, b.polynomial(z, COEFFICIENTS[name, kind]), second)
-    return b.fma(y, first, b.mul(y, bend))
+    return b.fma(y, first, b.fma(y, bend, lost) if lost else b.mul(y, bend))
 
 
+#: The derivatives of ndtri in (1/8, 1/4) within 25 % and of erfinv in (1/2, 5/8) within 10 %, where
+#: the difference of the argument and 1/2 or 1 is rounded.
+_NDTRI_SLOPE, _ERFCINV_SLOPE = 3.9, 1.2
 #: The derivatives of r F((r - 3.5)/(r + 3.5)) with respect to r, and of F times r/(r + 3.5),
 #: correct within 20 % where they matter, to correct errors of r and of the quotient.
 _SLOPES = {"ndtri_far": (1.6, 0.55), "erfcinv_far": (1.03, 0.2)}
@@ -168,10 +187,11 @@ def _bounded(b: Body, p: str, x: str, size: str) -> str:
 
 def ndtri(b: Body, p: str, kind: str) -> str:
     y = b.sub(p, 0.5)
+    lost = b.mul(b.sub(p, b.add(y, 0.5)), _NDTRI_SLOPE)
     above = b.compare("ogt", y, 0.0)
     q = b.select(above, b.sub(1.0, p), p)
     far = _bounded(b, q, y, _tail(b, q, "ndtri_far", kind))
-    near = _middle(b, y, "ndtri_mid", "root_2pi", kind)
+    near = _middle(b, y, "ndtri_mid", "root_2pi", kind, lost)
     return b.select(b.compare("olt", b.abs(y), 0.375), near, far)
 
 
@@ -185,9 +205,10 @@ def erfinv(b: Body, x: str, kind: str) -> str:
 
 def erfcinv(b: Body, p: str, kind: str) -> str:
     x = b.sub(1.0, p)
+    lost = b.mul(b.sub(b.sub(1.0, x), p), _ERFCINV_SLOPE)
     q = b.select(b.compare("ogt", p, 1.0), b.sub(2.0, p), p)
     far = _bounded(b, q, x, _tail(b, q, "erfcinv_far", kind))
-    near = _middle(b, x, "erfinv_mid", "half_root_pi", kind)
+    near = _middle(b, x, "erfinv_mid", "half_root_pi", kind, lost)
     inside = b.compare("oge", p, 0.375)
     near = b.select(inside, near, far)
     return b.select(b.compare("olt", p, 1.75), near, far)

@@ -87,6 +87,20 @@ def _quotient_in_parts(b: Body, f: str) -> tuple[str, str, str]:
 
 def exp2_of_parts(b: Body, high: str, low: str) -> str:
     """2**(high + low), |high + low| <= 1100."""
+    t, r, tail = _exp2_terms(b, high, low)
+    return exp_log.scale(b, b.add(b.add(tail, r), 1.0), t)
+
+
+def exp2_in_parts(b: Body, high: str, low: str) -> tuple[str, str]:
+    """The same and what it lacks."""
+    t, r, tail = _exp2_terms(b, high, low)
+    small, lost = b.ordered_sum(r, tail)
+    main, error = b.ordered_sum(1.0, small)
+    return exp_log.scale(b, main, t), exp_log.scale(b, b.add(error, lost), t)
+
+
+def _exp2_terms(b: Body, high: str, low: str) -> tuple[str, str, str]:
+    """(t, r, tail): 2**(high + low) is (1 + r + tail) 2**n, t has n for `exp_log.scale`."""
     magic = 1.5 * b.format.integers_from + 2 * b.format.bias
     t = b.add(b.add(high, low), magic)
     high = b.sub(high, b.sub(t, magic))
@@ -98,8 +112,7 @@ def exp2_of_parts(b: Body, high: str, low: str) -> str:
     r = b.add(main, small)
     lost = b.sub(small, b.sub(r, main))
     q = b.polynomial(r, COEFFICIENTS["exp", "float64"])
-    tail = b.fma(b.mul(r, r), q, b.fma(lost, r, lost))
-    return exp_log.scale(b, b.add(b.add(tail, r), 1.0), t)
+    return t, r, b.fma(b.mul(r, r), q, b.fma(lost, r, lost))
 
 
 def _is_integer(b: Body, magnitude: str) -> str:

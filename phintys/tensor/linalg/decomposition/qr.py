@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from phintys.dims import Dim, dim_max, dim_min
+from phintys.errors import ShapeError
 from phintys.gradient.barriers import grad_undefined
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
@@ -31,7 +32,7 @@ from phintys.tensor.linalg.matrix_op import (
     nan_like,
 )
 from phintys.tensor.linalg.routine_parts import copy, fill_nan, is_finite, store_identity
-from phintys.tensor.shape import specify_shape
+from phintys.tensor.raise_op import CheckAndRaise
 from phintys.tensor.sort import argsort
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -42,6 +43,7 @@ __all__ = ["qr"]
 RESULTS = {
     "full": ("q", "r"), "economic": ("q", "r"), "r": ("r",), "raw": ("h", "tau", "r"),
 }  # fmt: skip
+_ARBITRARY = "The last columns of q are arbitrary; use mode 'economic'."
 _ALIASES = {"complete": "full", "reduced": "economic"}
 
 
@@ -185,12 +187,15 @@ class QR(MatrixOp):
             return "Reflectors of mode 'raw' have no derivative here; use mode 'economic'."
         tall = m is not None and n is not None and m > n
         if name == "q" and self.mode == "full" and tall:
-            return "The last columns of q are arbitrary; use mode 'economic'."
+            return _ARBITRARY
         return ""
 
     def _with_columns(self, q: TensorVariable, count: TensorVariable) -> TensorVariable:
         """A derivative of ``q``; ShapeError at run time if the last columns are arbitrary."""
-        return specify_shape(q, (None, count)) if self.mode == "full" else q
+        if self.mode != "full":
+            return q
+        message = f"{self} of a matrix with more rows than columns: {_ARBITRARY}"
+        return CheckAndRaise(ShapeError, message)(q, functions.eq(q.shape[1], count))
 
     def _factors(self, x: TensorVariable, outputs: Tensors) -> tuple[TensorVariable, ...]:
         """The matrix with its columns in order, and its economic factors."""

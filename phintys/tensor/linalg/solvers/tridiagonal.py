@@ -302,11 +302,12 @@ def factor_tridiagonal(
     pivots count from 1."""
     if n > LARGEST_INT:
         return 1
-    if is_finite(n - 1, dl) * is_finite(n, d) * is_finite(n - 1, du) == 0:
-        fill_nan(n - 1, dl)
+    beside = n - 1 if n > 0 else 0
+    if is_finite(beside, dl) * is_finite(n, d) * is_finite(beside, du) == 0:
+        fill_nan(beside, dl)
         fill_nan(n, d)
-        fill_nan(n - 1, du)
-        fill_nan(n - 2, du2)
+        fill_nan(beside, du)
+        fill_nan(n - 2 if n > 1 else 0, du2)
         for i in range(n):
             pivots[i] = i + 1
     elif n > 0:
@@ -330,7 +331,9 @@ def substitute_tridiagonal(
     none."""
     if n > LARGEST_INT or m > LARGEST_INT:
         return 1
-    finite = is_finite(n - 1, dl) * is_finite(n, d) * is_finite(n - 1, du) * is_finite(n - 2, du2)
+    beside = n - 1 if n > 0 else 0
+    finite = is_finite(beside, dl) * is_finite(n, d) * is_finite(beside, du)
+    finite *= is_finite(n - 2 if n > 1 else 0, du2)
     for i in range(n):
         if pivots[i] != i + 1 and (pivots[i] != i + 2 or i == n - 1):
             return 1
