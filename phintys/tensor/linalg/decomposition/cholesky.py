@@ -10,7 +10,7 @@ from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
-from phintys.routines import Array, Packs, routine
+from phintys.routines import Array, Pack, Packs, routine
 from phintys.routines.language import LANES, PARTS, in_numbers, local, spread, sqrt
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.aliases import Arrays, TensorLike
@@ -28,7 +28,12 @@ from phintys.tensor.linalg.matrix_op import (
     square,
     triangle,
 )
-from phintys.tensor.linalg.routine_parts import copy, fill_nan, load_adjacent, store_adjacent
+from phintys.tensor.linalg.routine_parts import (
+    copy,
+    fill_nan,
+    load_adjacent,
+    store_adjacent,
+)
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -239,48 +244,85 @@ def _examine(n: int, pivots: Packs) -> None:
 
 
 def _factor(n: int, s: Packs, pivots: Packs) -> None:
-    """Replace lower triangles by their factors, and store the squared pivots."""
+    """Replace lower triangles by their factors, two columns at a time; store squared pivots."""
     for i in range(n):
         pivots[i] = s[i * n + i]
-    for j in range(n):
+    for j in range(0, n - 1, 2):
         row = s[j * n :]
+        other = row[n:]
         pivot = sqrt(pivots[j])
         row[j] = pivot
         scale = 1.0 / pivot
-        rest = (n - j - 1) % 4
-        for i in range(j + 1, n - rest, 4):  # sums of four rows do not wait for each other
-            below = s[i * n :]
-            squares = pivots[i:]
-            x0 = below[j]
-            x1 = below[n + j]
-            x2 = below[2 * n + j]
-            x3 = below[3 * n + j]
-            for k in range(j):
-                y = row[k]
-                x0 -= below[k] * y
-                x1 -= below[n + k] * y
-                x2 -= below[2 * n + k] * y
-                x3 -= below[3 * n + k] * y
-            x0 = x0 * scale
-            x1 = x1 * scale
-            x2 = x2 * scale
-            x3 = x3 * scale
-            below[j] = x0
-            below[n + j] = x1
-            below[2 * n + j] = x2
-            below[3 * n + j] = x3
-            squares[0] -= x0 * x0
-            squares[1] -= x1 * x1
-            squares[2] -= x2 * x2
-            squares[3] -= x3 * x3
-        for i in range(n - rest, n):
-            below = s[i * n :]
-            x0 = below[j]
-            for k in range(j):
-                x0 -= below[k] * row[k]
-            x0 = x0 * scale
-            below[j] = x0
-            pivots[i] -= x0 * x0
+        x = other[j]
+        for k in range(j):
+            x -= other[k] * row[k]
+        x = x * scale
+        other[j] = x
+        pivots[j + 1] -= x * x
+        pivot = sqrt(pivots[j + 1])
+        other[j + 1] = pivot
+        rest = (n - j) % 4
+        for i in range(j + 2, n - (rest + 2) % 4, 4):
+            _factor_rows(4, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+        i = n - (rest + 2) % 4
+        if rest == 1:
+            _factor_rows(3, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+        elif rest == 0:
+            _factor_rows(2, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+        elif rest == 3:
+            _factor_rows(1, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+    if n % 2 == 1:
+        s[n * n - 1] = sqrt(pivots[n - 1])
+
+
+def _factor_rows(
+    count: int, j: int, n: int, scale: Pack, next_scale: Pack, row: Packs, s: Packs, pivots: Packs
+) -> None:
+    """Write the elements of two columns of the factor in ``count`` rows, a constant up to 4.
+
+    Sums do not wait for each other; what is not stored is not computed.
+    """
+    t = s[n if count > 1 else 0 :]
+    u = s[2 * n if count > 2 else 0 :]
+    v = s[3 * n if count > 3 else 0 :]
+    other = row[n:]
+    x0 = s[j]
+    x1 = t[j]
+    x2 = u[j]
+    x3 = v[j]
+    y0 = s[j + 1]
+    y1 = t[j + 1]
+    y2 = u[j + 1]
+    y3 = v[j + 1]
+    for k in range(j):
+        x = row[k]
+        y = other[k]
+        x0 -= s[k] * x
+        x1 -= t[k] * x
+        x2 -= u[k] * x
+        x3 -= v[k] * x
+        y0 -= s[k] * y
+        y1 -= t[k] * y
+        y2 -= u[k] * y
+        y3 -= v[k] * y
+    y = other[j]
+    _finish_row(j, x0 * scale, y0, y, next_scale, s, pivots)
+    if count > 1:
+        _finish_row(j, x1 * scale, y1, y, next_scale, t, pivots[1:])
+    if count > 2:
+        _finish_row(j, x2 * scale, y2, y, next_scale, u, pivots[2:])
+    if count > 3:
+        _finish_row(j, x3 * scale, y3, y, next_scale, v, pivots[3:])
+
+
+def _finish_row(
+    j: int, x: Pack, other: Pack, factor: Pack, scale: Pack, row: Packs, pivots: Packs
+) -> None:
+    """Store two elements of a row, ``x`` and what the other one becomes."""
+    y = (other - x * factor) * scale
+    row[j] = x
+    row[j + 1] = y
+    pivots[0] = pivots[0] - x * x - y * y
 
 
 _factor_in_numbers = in_numbers(_factor)
