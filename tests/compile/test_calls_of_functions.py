@@ -126,9 +126,7 @@ class Calls(phintys.Op):
 def test_ops_may_call_functions_that_update_what_others_update():
     """Each of two functions updates what an op of the other one updates by a call."""
     a, b = phintys.shared(np.zeros(1), "a"), phintys.shared(np.zeros(1), "b")
-    one, two = (
-        phintys.function([], [], updates={s: s + 1}, mode="FAST_COMPILE") for s in (a, b)
-    )
+    one, two = (phintys.function([], [], updates={s: s + 1}, mode="FAST_COMPILE") for s in (a, b))
     outer_a = phintys.function([], [], updates={a: Calls(two)(a) + 1}, mode="FAST_COMPILE")
     outer_b = phintys.function([], [], updates={b: Calls(one)(b) + 1}, mode="FAST_COMPILE")
     start = time.monotonic()

@@ -141,7 +141,7 @@ FORMS = {
 
 #: forms of loops, and the number of elements of the sequence for which no step is made
 WITHOUT_STEPS = {
-    **{every_kind: 2, backwards: 0, of_matrices: 0, mapped: 0, stopped: 0, nested: 0},
+    **{every_kind: 2, backwards: 0, of_matrices: 0, mapped: 0, stopped: 0},
     **{untraced: 0, with_an_integer_state: 0},
 }
 
