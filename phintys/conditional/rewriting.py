@@ -17,8 +17,9 @@ from phintys.rewriting.rewriter import GraphRewriter
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
+from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.rules import canonicalize, specialize, stabilize
-from phintys.tensor.rules.match import number
+from phintys.tensor.rules.match import at, number
 
 # ------------------------------------------------------------------------ simplification
 
@@ -93,6 +94,22 @@ def merge_sum(ctx: Context, node: Apply) -> Replacement:
     merging = set(same)
     others = [v for v in node.inputs if v not in merging]
     return node.op(merged, *others) if others else merged
+
+
+@rule(
+    "ifelse(c, a, b)[i] -> ifelse(c, a[i], b[i])",
+    ops=[Subtensor],
+    where=at(0, IfElse),
+    law="exact",
+    tags=("local_subtensor_of_ifelse",),
+)
+def read_of_ifelse(ctx: Context, node: Apply) -> Replacement:
+    """A branch computes only what is read, if nothing else uses its value."""
+    x, *indices = node.inputs
+    if x.owner is None or not ctx.single_use(x):
+        return None
+    true, false = (node.op(chosen(x.owner, x, side), *indices) for side in (True, False))
+    return IfElse(1).make_node(x.owner.inputs[0], true, false).outputs[0]
 
 
 def _decided(v: Variable, condition: Variable, side: bool) -> Variable:
@@ -217,7 +234,7 @@ def _outside(
     return dict.fromkeys(v for v in variables if v not in inside and not isinstance(v, Constant))
 
 
-RULES = (useless_ifelse, nested_ifelse, merge_sum)
+RULES = (useless_ifelse, nested_ifelse, merge_sum, read_of_ifelse)
 for _rule in RULES:
     canonicalize.register(_rule.name, _rule, *_rule.tags, "fast_run", "fast_compile")
     for _db in (stabilize, specialize):

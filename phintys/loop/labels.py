@@ -1,4 +1,4 @@
-"""What messages call the inputs of a step."""
+"""What messages call the inputs of a step, and its results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from phintys.graph.variable import Apply, Constant, Variable
-from phintys.loop.arguments import groups
+from phintys.loop.arguments import Group, groups
 from phintys.tensor.elemwise import DimShuffle
 from phintys.tensor.index_ops import IncSubtensor
 
@@ -23,14 +23,24 @@ def step_label(node: Apply, i: int) -> str:
     """
     op: Any = node.op
     g = next(g for g in groups(op.info) if i in g.inner_inputs)
-    source = _source(node.inputs[g.outer_input])
     if g.kind in ("non_seq", "untraced_sit_sot"):
-        return str(source)
+        return str(_source(node.inputs[g.outer_input]))
+    return f"{_name(node, g)}[t{_tap(op, g.kind, i):+d}]".replace("+0]", "]")
+
+
+def result_label(node: Apply, g: Group) -> str:
+    """What messages call a result of a node of a `Scan`."""
+    state = f", the state {_name(node, g)}," if g.inner_inputs else ""
+    return f"output {g.outer_output}{state} of {node.op}"
+
+
+def _name(node: Apply, g: Group) -> str:
+    """The name of a sequence or a state."""
+    source = _source(node.inputs[g.outer_input])
     name = str(source)
     if source.name is None and isinstance(source, Constant):
         name = "sequence" if g.kind == "seq" else "initial"  # as `scan` names initial values
-    name = re.sub(r"\[(0:|:\d+)\]$", "", name)  # the rows of x before step 0 are called x[:1]
-    return f"{name}[t{_tap(op, g.kind, i):+d}]".replace("+0]", "]")
+    return re.sub(r"\[(0:|:\d+)\]$", "", name)  # the rows of x before step 0 are called x[:1]
 
 
 def _tap(op: Any, kind: str, i: int) -> int:

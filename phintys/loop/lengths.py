@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from phintys.conditional.regions import places_of
 from phintys.dims import Dim, dim_min
-from phintys.errors import ShapeError
 from phintys.graph.fgraph import FrozenFunctionGraph
-from phintys.graph.shapes import ConcreteShapes, Shape, ShapeContext, answer, input_dims
+from phintys.graph.shapes import Answer, ConcreteShapes, Shape, ShapeContext, answer, input_dims
 from phintys.graph.variable import Apply, Variable
 from phintys.loop.arguments import Group, groups
 from phintys.loop.info import ScanInfo
@@ -21,11 +21,16 @@ Partial = tuple[Dim | None, ...]
 
 def inner_lengths(fgraph: FrozenFunctionGraph) -> list[Partial]:
     """The lengths of the outputs of a graph, in the symbols of `input_dims` of its inputs."""
-    found: dict[Variable, Partial] = dict(zip(fgraph.inputs, input_dims(fgraph.inputs)))
-    for node in fgraph.toposort():
+    found = _lengths_inside(fgraph.inputs, fgraph.toposort())
+    return [found[v] if v in found else _static(v) for v in fgraph.outputs]
+
+
+def _lengths_inside(inputs: Sequence[Any], nodes: Sequence[Any]) -> dict[Variable, Partial]:
+    found: dict[Variable, Partial] = dict(zip(inputs, input_dims(inputs)))
+    for node in nodes:
         for v, lengths in zip(node.outputs, _of_node(node, found)):
             found[v] = lengths
-    return [found[v] if v in found else _static(v) for v in fgraph.outputs]
+    return found
 
 
 def _static(v: Any) -> Partial:
@@ -39,18 +44,73 @@ def _of_node(node: Any, found: Mapping[Variable, Partial]) -> list[Partial]:
     if node.op.shape_rule is None or all([None not in lengths for lengths in static]):
         return static
     said = answer(node.op, node.inputs)
-    known: dict[Dim, Dim] = {}
-    for v, dims in zip(node.inputs, said.inputs):
-        pairs = zip(dims, found[v] if v in found else _static(v))
-        known.update((d, n) for d, n in pairs if d.value is None and n is not None)
+    known = _known_in(said, node, found)
     return [
         tuple([a if a is not None else _replaced(d, known) for a, d in zip(lengths, shape)])
         for lengths, shape in zip(static, said.shapes)
     ]
 
 
+def _known_in(said: Answer, node: Any, found: Mapping[Variable, Partial]) -> dict[Dim, Dim]:
+    """The lengths that symbols in the answer for a node stand for."""
+    known: dict[Dim, Dim] = {}
+    for v, dims in zip(node.inputs, said.inputs):
+        pairs = zip(dims, found[v] if v in found else _static(v))
+        known.update((d, n) for d, n in pairs if d.value is None and n is not None)
+    return known
+
+
 def _replaced(d: Dim, known: Mapping[Dim, Dim]) -> Dim | None:
     return d.substitute(known) if d.symbols() <= known.keys() else None
+
+
+def keeps_lengths(op: Any) -> bool:
+    """Whether the results of all steps surely have the same lengths, and states those they had."""
+    inner: FrozenFunctionGraph = op.fgraph
+    nodes: list[Any] = list(inner.toposort())
+    found = _lengths_inside(inner.inputs, nodes)
+    pairs = _required(nodes, places_of(inner.outputs, nodes), found)
+    members = [(g, [found[inner.inputs[i]] for i in g.inner_inputs]) for g in groups(op.info)]
+    for _, given in members:  # rows of one buffer
+        pairs += [pair for other in given[1:] for pair in zip(given[0], other)]
+    root = _representatives(pairs)
+    for g, given in members:
+        for v in (inner.outputs[k] for k in g.inner_outputs):
+            lengths = found[v] if v in found else _static(v)
+            if None in lengths or (given and list(map(root, lengths)) != list(map(root, given[0]))):
+                return False
+    return True
+
+
+def _required(
+    nodes: Sequence[Any], lazy: Collection[Any], found: Mapping[Variable, Partial]
+) -> list[tuple[Dim | None, Dim | None]]:
+    """Lengths that nodes require to be equal; those of ``lazy`` may not be computed."""
+    pairs = []
+    for node in nodes:
+        if node in lazy or node.op.shape_rule is None:
+            continue
+        said = answer(node.op, node.inputs)
+        known = _known_in(said, node, found)
+        equal = [r for r in said.requirements if r.relation == "=="]
+        pairs += [(_replaced(r.left, known), _replaced(r.right, known)) for r in equal]
+    return pairs
+
+
+def _representatives(pairs: Sequence[tuple[Dim | None, Dim | None]]) -> Callable[[Any], Any]:
+    """A function with the same value for lengths that are equal; pairs with None say nothing."""
+    parent: dict[Dim, Dim] = {}
+
+    def root(d: Any) -> Any:
+        while d in parent:
+            d = parent[d]
+        return d
+
+    for a, b in pairs:
+        first, second = root(a), root(b)
+        if first is not None and second is not None and first is not second:
+            parent[first] = second
+    return root
 
 
 # ------------------------------------------------------------------------------ results
@@ -157,9 +217,3 @@ def empty_rows(node: Apply, inputs: Sequence[Any]) -> list[np.ndarray]:
 
 def _number(d: Dim, known: Mapping[Dim, int]) -> int:
     return d.evaluate(known) if d.symbols() <= known.keys() else 0
-
-
-def check_row(what: str, wanted: tuple[int, ...], found: tuple[int, ...]) -> None:
-    """ShapeError if a step gives a row of another shape than the rows before it."""
-    if wanted != found:
-        raise ShapeError(f"{what} has shape {found}; the rows before it have shape {wanted}.")

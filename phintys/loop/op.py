@@ -21,7 +21,7 @@ from phintys.loop.checks import check_inner_graph, check_missing, checked_inputs
 from phintys.loop.forward import push_forward
 from phintys.loop.influence import connection_pattern
 from phintys.loop.info import ScanInfo
-from phintys.loop.labels import step_label
+from phintys.loop.labels import result_label, step_label
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
 from phintys.loop.lower import lower_loop
 from phintys.loop.reference import run_loop
@@ -140,7 +140,10 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
 
     def _results(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
         with self.labels(node):
-            return run_loop(self.info, self.runner, inputs, lambda k: empty_rows(node, inputs)[k])
+            name = partial(result_label, node)
+            return run_loop(
+                self.info, self.runner, inputs, lambda k: empty_rows(node, inputs)[k], name
+            )
 
     def labels(self, node: Apply) -> AbstractContextManager[None]:
         """A context in which messages call the inputs of ``expanded`` as in the user's step."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from phintys.errors import ShapeError
 from phintys.loop.arguments import Group, groups
 from phintys.loop.info import ScanInfo
-from phintys.loop.lengths import check_row
 
 Step = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -24,7 +25,7 @@ class Buffer:
     before step 0.
     """
 
-    name: str
+    name: Callable[[], str]
     array: np.ndarray | None
     length: int
     first: int = 0
@@ -43,7 +44,11 @@ class Buffer:
         if self.array is None:
             self.array = np.empty((self.length, *rows[0].shape), rows[0].dtype)
         for k, row in zip(self.writes, rows):
-            check_row(f"The result of step {t} for {self.name}", self.array.shape[1:], row.shape)
+            if row.shape != self.array.shape[1:]:
+                raise ShapeError(
+                    f"The result of step {t} for {self.name()} has shape {row.shape}; the rows "
+                    f"before it have shape {self.array.shape[1:]}."
+                )
             self.array[(t + k) % self.length] = row
 
     def result(self, executed: int) -> np.ndarray | None:
@@ -57,16 +62,20 @@ class Buffer:
 
 
 def run_loop(
-    info: ScanInfo, step: Step, inputs: Sequence[Any], empty: Callable[[int], np.ndarray]
+    info: ScanInfo,
+    step: Step,
+    inputs: Sequence[Any],
+    empty: Callable[[int], np.ndarray],
+    name: Callable[[Group], str],
 ) -> list[Any]:
     """The results of a loop.
 
     ``step`` maps the inner inputs to the inner outputs; ``empty(k)`` is result ``k`` if no step is
-    executed, an array without rows.
+    executed, an array without rows; ``name`` says what messages call a result.
     """
     members = groups(info)
     sequences = [inputs[g.outer_input] for g in members if g.kind == "seq"]
-    buffers = _buffers(info, members, inputs)
+    buffers = _buffers(info, members, inputs, name)
     states = [inputs[g.outer_input] for g in members if g.kind == "untraced_sit_sot"]
     constants = [inputs[g.outer_input] for g in members if g.kind == "non_seq"]
     executed = 0
@@ -85,22 +94,25 @@ def run_loop(
     return [*(empty(k) if x is None else x for k, x in enumerate(results)), *states]
 
 
-def _buffers(info: ScanInfo, members: Sequence[Group], inputs: Sequence[Any]) -> list[Buffer]:
+def _buffers(
+    info: ScanInfo, members: Sequence[Group], inputs: Sequence[Any], name: Callable[[Group], str]
+) -> list[Buffer]:
     """The buffers, in the order of the results."""
     found = []
     taps = iter([*info.mit_sot_in_slices, *info.sit_sot_in_slices])
     both = iter(zip(info.normalized_mit_mot_in_slices, info.normalized_mit_mot_out_slices))
     for g in members:
-        name = f"output {g.outer_output}"
         value = inputs[g.outer_input]
         if g.kind == "mit_mot":
             reads, writes = next(both)
-            found.append(Buffer(name, value.copy(), len(value), 0, reads, writes, whole=True))
+            found.append(
+                Buffer(partial(name, g), value.copy(), len(value), 0, reads, writes, whole=True)
+            )
         elif g.kind in ("mit_sot", "sit_sot"):
             own = next(taps)
             first = -min(own)
             reads = [first + t for t in own]
-            found.append(Buffer(name, value.copy(), len(value), first, reads, [first]))
+            found.append(Buffer(partial(name, g), value.copy(), len(value), first, reads, [first]))
         elif g.kind == "nit_sot":
-            found.append(Buffer(name, None, int(value), writes=[0]))
+            found.append(Buffer(partial(name, g), None, int(value), writes=[0]))
     return found

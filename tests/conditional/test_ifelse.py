@@ -19,6 +19,7 @@ from phintys.conditional.rewriting import (
     IntroduceLazyIfElse,
     merge_sum,
     nested_ifelse,
+    read_of_ifelse,
     useless_ifelse,
 )
 from phintys.errors import ShapeError
@@ -26,6 +27,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.vectorize import vectorize_graph
 from phintys.rewriting.engine import RuleSet
+from phintys.tensor.index_ops import Subtensor
 
 c, d = pt.scalars("c", "d")
 x, y = pt.dvectors("x", "y")
@@ -280,6 +282,11 @@ def test_rules():
     assert rewritten(useless_ifelse, ifelse(pt.constant(0.0), x, y)) is y
     assert rewritten(useless_ifelse, ifelse(c, x, x)) is x
     assert rewritten(useless_ifelse, ifelse(c, [x, x], [y, x])[0]).owner.op.n_outs == 1
+    z = rewritten(read_of_ifelse, ifelse(c, [x, y], [y, x])[1][2:])
+    assert [v.owner.inputs[0] for v in z.owner.inputs[1:]] == [y, x]
+    pair = pt.stack([(chosen := ifelse(c, x, y))[0], chosen[1]])
+    kept = rewritten(read_of_ifelse, pair)
+    assert {type(v.owner.op) for v in kept.owner.inputs} == {Subtensor}
     z = rewritten(nested_ifelse, ifelse(c, ifelse(c, x, y), ifelse(c, x + 1, y + 1)))
     assert z.owner.inputs[1] is x and z.owner.inputs[2].owner.inputs[0] is y
 

@@ -142,7 +142,7 @@ def test_errors_of_rows_and_of_other_lengths():
     with pytest.raises(ShapeError, match=r"differ along axis 0 \(3, not 6\)"):
         run(doubled, 2, np.zeros((3, 3)))
     grows = Scan([X], [pt.zeros(X.astype("int64"))], ScanInfo(1, (), (), (), (), 1, 0, 0, False))
-    with pytest.raises(ShapeError, match=r"step 1 for output 0 has shape \(2,\).*\(1,\)"):
+    with pytest.raises(ShapeError, match=r"step 1 for output 0 of Scan.* has shape \(2,\).*\(1,\)"):
         run(grows, 2, [1.0, 2.0], 2)
     info = ScanInfo(0, ((0, 1),), ((1,),), (), (), 0, 0, 0, False)
     with pytest.raises(ShapeError, match="buffer in input 1 has too few rows"):

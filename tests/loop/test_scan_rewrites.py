@@ -9,6 +9,7 @@ from test_scan_derivatives import FORMS, loops, scan, values
 import phintys
 import phintys.tensor as pt
 from phintys.compile.mode import Mode
+from phintys.errors import ShapeError
 from phintys.loop import Scan, ScanInfo, until
 from phintys.loop.unused import simplified
 from phintys.rewriting import rewrite_graph
@@ -70,6 +71,18 @@ def test_outputs_that_no_step_reads_are_computed_after_the_loop():
     (node,) = rewritten([x, s0, w], [states, read], *values(4, (), ()))
     assert inner(node) == {"mul", "add"}
     rewritten([x, s0, w], [states, read], *values(0, (), ()))
+
+
+def test_outputs_of_lower_rank_keep_no_rows_of_states():
+    """Unless all rows are kept for others."""
+    n = pt.lscalar("n")
+    states, sums = scan(lambda a: (a * 1.5, pt.sqr(a).sum()), None, [y0, None], n_steps=n)
+    for outs, rows in [([sums], 2), ([states[-1], sums], 2), ([states.max(), sums], None)]:
+        (node,) = rewritten([y0, n], outs, *values(3), np.array(5))
+        assert node.op.outer_sitsot(node.inputs)[0].type.shape[0] in (rows, 1 if rows else None)
+        assert node.op.info.n_nit_sot == (rows is not None)
+    (node,) = rewritten([y0], [phintys.clone_replace(sums, {n: pt.constant(60, dtype="int64")})], *values(3))
+    assert node.op.outer_sitsot(node.inputs)[0].type.shape[0] == 1
 
 
 def test_loops_whose_steps_are_independent_vanish():
@@ -173,6 +186,34 @@ def test_short_loops_are_unrolled():
         total = sum(out.sum() for out in outputs)
         grads = phintys.grad(total, [x, first, w])
         assert bool(rewritten([x, first, w], grads, *values(5, 2, ()))) == bool(count)
+
+
+@pytest.mark.parametrize(
+    "step, count",
+    [
+        (lambda a: pt.concatenate([a, a]), 1),
+        (lambda a: a[a > 1], 1),
+        (lambda a: [a * 2, pt.zeros(a.shape[0] + 1)[pt.cast(a[0], "int64") :]], 1),
+        (lambda a: y0 + a, 0),
+        (lambda a: pt.sqrt(y0 * 2) - a[::-1], 0),
+        (lambda a: pt.switch(y0.sum() > 0, pt.sin(y0), a), 0),
+    ],
+)
+def test_loops_whose_lengths_may_change_are_not_unrolled(step, count):
+    outputs = scan(step, None, [x, None][: 1 + isinstance(step(x), list)], n_steps=3)
+    out = outputs[-1] if isinstance(outputs, list) else outputs
+    f = phintys.function([x, y0], out, mode=REWRITTEN, on_unused_input="ignore")
+    assert len(loops(*f.maker.fgraph.outputs)) == count
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
+def test_a_state_keeps_its_length(mode):
+    for step in (lambda a: pt.concatenate([a, a]), lambda a: a[a > 1]):
+        out = scan(step, None, [x], n_steps=3)
+        for read in (out, out[-1], out[0]):
+            f = phintys.function([x], read, mode=mode)
+            with pytest.raises(ShapeError, match=r"(?s)state.*Scan\{"):
+                f([1.0, 2.0])
 
 
 def test_buffers_may_be_longer_or_shorter_than_results_need():

@@ -15,6 +15,7 @@ from phintys.graph.variable import Apply, Constant
 from phintys.graph.vectorize import vectorize_graph
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import keeps_all_rows, rows_of_steps, traces
+from phintys.loop.rules.reads import ResultLengths, needs_all_rows
 from phintys.loop.whole import Replacements, Whole, depending, nodes_of, taken_apart
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import alloc
@@ -75,8 +76,9 @@ def push_out_ahead(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
 def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     """Compute after a loop, for all steps at once, costly outputs that no step reads.
 
-    What they need of each step are rows of sequences, and of states of which all rows are kept.  A
-    loop whose steps do not depend on each other vanishes.
+    What they need of each step are rows of sequences, and of states of which all rows are kept.  No
+    rows of a state are kept for an output of lower rank alone, such as their sums.  A loop whose
+    steps do not depend on each other vanishes.
     """
     loop = taken_apart(node)
     if loop.condition is not None:
@@ -93,8 +95,9 @@ def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     moved = [p for p in outputs if p.outputs[0] in inside or isinstance(p.outputs[0], Constant)]
     results = [p for p in loop.parts if p.result is not None]
     if len(moved) < len(results):
-        pays = _paying(nodes, rows)
+        pays, ranks = _paying(nodes, rows), _ranks_of_new_traces(fgraph, loop, nodes, rows)
         moved = [p for p in moved if p.outputs[0] in rows or pays(p.outputs[0])]
+        moved = [p for p in moved if p.outputs[0].type.ndim >= ranks.get(p.outputs[0], 0)]
     if not moved:
         return None
     gone = {id(p) for p in moved}
@@ -154,6 +157,25 @@ def _paying(nodes: Sequence[Any], rows: Mapping[Any, Any]) -> Callable[[Any], bo
     costly = depending(nodes, [v for node in nodes if _is_costly(node) for v in node.outputs])
     rank = max((x.type.ndim for x in rows), default=0)
     return lambda v: v in varying and v in costly and v.type.ndim <= rank
+
+
+def _ranks_of_new_traces(
+    fgraph: FunctionGraph, loop: Whole, nodes: Sequence[Any], rows: Collection[Any]
+) -> dict[Any, int]:
+    """The largest rank of the states that a value depends on, all rows of which nothing else needs.
+
+    ``rows`` are the inner variables whose values at all steps could be kept.
+    """
+    lengths = ResultLengths(loop)
+    ranks: dict[Any, int] = {}
+    for p in loop.of_kind("mit_sot", "sit_sot"):
+        if not needs_all_rows(fgraph, loop.node.outputs[p.result], lengths, p):  # type: ignore[index]
+            ranks.update((v, v.type.ndim) for v in (*p.inputs, *p.outputs) if v in rows)
+    for node in nodes:
+        most = max((ranks[v] for v in node.inputs if v in ranks), default=None)
+        if most is not None:
+            ranks.update((v, most) for v in node.outputs if v not in rows)
+    return ranks
 
 
 def _is_costly(node: Any) -> bool:

@@ -239,6 +239,15 @@ def rows_at_start(fgraph: FunctionGraph, out: Variable, most: int | None) -> int
     return rows
 
 
+def needs_all_rows(fgraph: FunctionGraph, out: Variable, lengths: ResultLengths, p: Part) -> bool:
+    """Whether a use of a result needs other rows than some at the start, or some at the end."""
+    length = lengths.length(p)
+    return (
+        rows_at_end(fgraph, out, length, lengths.numbers) is None
+        and rows_at_start(fgraph, out, lengths.most(p).value) is None
+    )
+
+
 def _stop(e: Any) -> int | None:
     """The position after those that an index reads, counted from the start; None if unknown."""
     if not isinstance(e, slice):

@@ -8,6 +8,7 @@ from phintys.conditional.regions import fallible, places_of
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Apply, Constant
+from phintys.loop.lengths import keeps_lengths
 from phintys.loop.parts import BUFFERS, Part
 from phintys.loop.rules.buffers import has_first_rows, keeps_all_rows
 from phintys.loop.whole import Replacements, Whole, depending, nodes_of, taken_apart
@@ -23,7 +24,7 @@ def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
 
     Not if a branch of a step computes what is the same in all steps and may fail: conditions of
     several steps would need it, and where one of these depends on another it would be computed
-    always.
+    always.  Not if lengths may differ between steps, which the loop checks.
     """
     steps = node.inputs[0]
     op: Any = node.op
@@ -33,7 +34,7 @@ def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     if not 0 < count <= MOST_STEPS or count * len(op.fgraph.apply_nodes) > MOST_NODES:
         return None
     loop = taken_apart(node)
-    if _branches_share(loop):
+    if _branches_share(loop) or not keeps_lengths(op):
         return None
     kept = [p for p in loop.parts if p.kind in ("mit_sot", "sit_sot", "nit_sot")]
     if not all(keeps_all_rows(p, steps) and has_first_rows(p) for p in kept):
