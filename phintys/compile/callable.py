@@ -16,10 +16,10 @@ from phintys.compile.vm import VM
 from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late_bound
-from phintys.locks import repeating
+from phintys.locks import PATIENCE, repeating, turn
 from phintys.memo import Memo
 
-#: how often a call is made, at most, until no other has replaced an object that it updates
+#: how often a call is made, at most, until no other has replaced a value that it updates
 ATTEMPTS = 64
 
 
@@ -161,7 +161,7 @@ class Function:
         self._shared_types = [(s, t, array_type(t)) for s, t in zip(maker.shared, types)]
         targets = [p - len(maker.passed) for p in maker.update_targets]
         self._updated_cells = [containers[p].storage for p in targets]
-        self._updated_objects = [p for p in targets if self._shared_types[p][2] is None]
+        self._updated = targets
         self._partial: Memo[tuple[int, ...], Function] = Memo(16, "functions of some outputs")
 
     @cached_property
@@ -179,16 +179,15 @@ class Function:
     def call_values(self, values: Sequence[Any]) -> Any:
         """The results for values of the graph's inputs that are of their types; does the updates.
 
-        A dict of outputs is returned as a list.  If another call has replaced an object, such as a
-        generator, that this one updates, it is repeated, and calls that start later wait for it.
+        A dict of outputs is returned as a list.  If another call has replaced a value that this
+        one updates, it is repeated, and calls that start later wait for it.
         """
-        if self._updated_objects:
-            with repeating:
-                pass
+        if self._updated and repeating.acquire(timeout=PATIENCE):
+            repeating.release()
         done, answer = self._attempt(values)
         if done:
             return answer
-        with repeating:
+        with turn(repeating):
             for _ in range(ATTEMPTS - 1):
                 done, answer = self._attempt(values)
                 if done:
@@ -232,18 +231,19 @@ class Function:
         return results[0] if self.made_from.unpack == "single" else results[:n], results[n:]
 
     def _store(self, updates: list[Any], state: list[Any]) -> bool:
-        """Store the updates; False if an object that is updated has been replaced since the start.
+        """Store the updates; False if a value that is updated has been replaced since the start.
 
-        The call is repeated then, so that draws from a shared generator are disjoint.  ``state``
-        holds the values of the shared variables from which the updates were computed.
+        The call is repeated then, so that no update is lost, and draws from a shared generator are
+        disjoint.  ``state`` holds the values of the shared variables from which the updates were
+        computed.
 
         The test and all updates are one call of C functions, so no other thread and no signal
         handler runs in between.
         """
         if not updates:
             return True
-        now = map(itemgetter(0), [self.containers[p].storage for p in self._updated_objects])
-        unchanged = map(all, [map(is_, now, [state[p] for p in self._updated_objects])])
+        now = map(itemgetter(0), self._updated_cells)
+        unchanged = map(all, [map(is_, now, [state[p] for p in self._updated])])
         stores = compress([zip(self._updated_cells, repeat(0), updates)], unchanged)
         done = deque(starmap(setitem, chain.from_iterable(stores)), maxlen=1)
         return bool(done)

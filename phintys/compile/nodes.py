@@ -52,7 +52,9 @@ class CompiledNodes:
     def of(self, node: Apply) -> Compute | None:
         """The code of a node; None if it would only call ``perform``."""
         constants = tuple(v if isinstance(v, Constant) else None for v in node.inputs)
-        key = (node.op, tuple(v.type for v in node.inputs), constants)
+        # the types of outputs may say more than follows from those of inputs, and code uses them
+        types = tuple([v.type for v in (*node.inputs, *node.outputs)])
+        key = (node.op, types, constants)
         found = self._known[key]
         if found is None:
             made = None if self.linker.name == "py" else self._compile(node)

@@ -111,3 +111,20 @@ def test_wrong_rules(place: str):
     with pytest.raises(BadOptimization, match="The rewrite exp_is_exp2 changes a value") as info:
         f(V)
     assert str(info.value.reason) == "exp_is_exp2"
+
+
+def test_memory_that_a_step_has_not_written_yet_is_not_checked(monkeypatch):
+    """A loop inside a loop sets the first element of an array that is not initialised."""
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, np.nan, dtype))
+    rows, s = pt.dmatrix("rows"), pt.dscalar("s")
+    out = scan(lambda row, a: scan(lambda e, b: b * e, row, a)[-1], rows, s)
+    f = phintys.function([rows, s], [out, *phintys.grad(out.sum(), [rows, s])], mode="DebugMode")
+    np.testing.assert_array_equal(f(np.ones((3, 2)), 0.5)[0], [0.5, 0.5, 0.5])
+
+
+def test_code_of_nodes_whose_results_have_different_static_shapes():
+    """``x[:n]`` is of length 0 in one place, of unknown or other length in another one."""
+    x, s = pt.dvector("x"), pt.dscalar("s")
+    out = scan(lambda e, a: a * e, x[:0], s)
+    f = phintys.function([x, s], phintys.grad((out**2).sum(), x), mode="DebugMode")
+    np.testing.assert_array_equal(f([1.0, 2.0], 0.5), [0.0, 0.0])

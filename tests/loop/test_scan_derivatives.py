@@ -139,9 +139,33 @@ FORMS = {
 }
 
 
+#: forms of loops, and the number of elements of the sequence for which no step is made
+WITHOUT_STEPS = {
+    **{every_kind: 2, backwards: 0, of_matrices: 0, mapped: 0, stopped: 0},
+    **{untraced: 0, with_an_integer_state: 0},
+}
+
+
 @pytest.mark.parametrize("build", FORMS, ids=lambda f: f.__name__)
 def test_first_and_second_derivatives(build):
     assert check(point_of(build, FORMS[build])) == []
+
+
+@pytest.mark.parametrize("mode", ["NUMPY", "DebugMode"])
+@pytest.mark.parametrize("build", WITHOUT_STEPS, ids=lambda f: f.__name__)
+def test_static_shapes_of_loops_without_steps(build, mode):
+    """Each value that is computed has the static shape of its variable: these modes assert it."""
+    given = FORMS[build]
+    variables = [pt.tensor(dtype="float64", shape=(None,) * v.ndim) for v in given]
+    out = build(variables[0][: WITHOUT_STEPS[build]], *variables[1:])
+    outs = out if isinstance(out, list) else [out]
+    cost = sum((v**2).sum() for v in outs)
+    first = grad(cost, variables, disconnected_inputs="ignore")
+    second = grad(sum((v**2).sum() for v in first), variables, disconnected_inputs="ignore")
+    found = evaluate([*outs, *first, *second], variables, given, mode=mode)
+    expected = evaluate([*outs, *first, *second], variables, given)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
 def test_derivatives_of_complex_numbers():

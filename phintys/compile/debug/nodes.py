@@ -89,7 +89,7 @@ class NodeChecks:
         if node not in self._checked:
             self._checked.add(node)
             return self.run(node, inputs)
-        results = run_node(node, inputs)
+        results = with_defined_values(node, run_node(node, inputs))
         self._check_values(node, results)
         return results
 
