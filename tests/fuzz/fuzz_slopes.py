@@ -18,6 +18,7 @@ import phintys.tensor as pt
 from phintys.errors import NullTypeGradError
 from phintys.gradient.barriers import ViewOp
 from phintys.graph.traversal import apply_ancestors
+from phintys.inner import InnerGraphOp
 from phintys.loop.op import Scan
 from phintys.scalar.dtypes import kind
 from phintys.tensor.random.op import RandomVariable
@@ -65,8 +66,11 @@ def _is_other_by_design(built: Built) -> bool:
 
     That of a maximum goes to each of several elements that are equal, also if they always are.
     """
-    for node in apply_ancestors(built.outputs):
+    nodes = list(apply_ancestors(built.outputs))
+    for node in nodes:
         op: Any = node.op
+        if isinstance(op, InnerGraphOp):
+            nodes += op.expanded.apply_nodes
         special = (ViewOp, RandomVariable, Max, Min)
         if isinstance(op, special) or any(map(_is_complex, node.outputs)):
             return True
