@@ -8,9 +8,9 @@ each of the ranges of `RANGES`.  Errors of betaln, and below 0, where gammaln an
 are in ulps of 1 at least.
 
 Those of float64 include the points of ``accuracy_points.txt``: the worst that were found among
-100,000 in each range, before and after roundings were corrected there.  Each line has a function,
-its arguments, and the exact value as a sum of two floats, in hexadecimal.  With ``--keep`` the K
-worst points of each function are added to it.
+100,000 and more in each range, before and after roundings were corrected there.  Each line has a
+function, its arguments, and the exact value as a sum of two floats, in hexadecimal.  With
+``--keep`` the K worst points of each function are added to it.
 """
 
 from __future__ import annotations

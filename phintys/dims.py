@@ -334,6 +334,18 @@ def dim_min(a: DimLike, b: DimLike) -> Dim:
     return Dim("min", _ordered((a, b)))
 
 
+def coefficients(d: Dim) -> dict[Dim, int]:
+    """The terms of a sum, with their constant factors; that of `ONE` is the constant.
+
+    >>> n = Dim.symbol(("len", 0, 0))
+    >>> coefficients(2 * n - 3) == {n: 2, ONE: -3}
+    True
+    """
+    terms = d.args if d.op == "add" else (d,)
+    split = [(t.value, ONE) if t.value is not None else _split_coefficient(t) for t in terms]
+    return {rest: c for c, rest in split}
+
+
 def total(dims: Any) -> Dim:
     """The sum of an iterable of lengths; 0 if it is empty.  Linear, unlike `sum`."""
     return _sum(tuple(as_dim(d) for d in dims))

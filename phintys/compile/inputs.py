@@ -57,7 +57,8 @@ class Specification:
             self.held = PackedGraph(self.held)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"held": self.fgraph}
+        held = self.held
+        return vars(self) | {"held": PackedGraph(held) if isinstance(held, FunctionGraph) else held}
 
     def all_inputs(self) -> list[SymbolicInput]:
         """An `In` for each input of ``fgraph``; see `FunctionMaker.inputs`."""

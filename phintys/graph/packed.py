@@ -12,6 +12,7 @@ from typing import Any
 
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.meta import Scratchpad
+from phintys.graph.origin import locate
 from phintys.graph.variable import Variable
 
 
@@ -66,6 +67,13 @@ class PackedGraph:
         self.outputs = [known[v] if v in known else number_of(v) for v in fgraph.outputs]
         self.ops, self.origins = ops.items, origins.items
         self.prototypes: list[Variable] = [v.clone() for v in prototypes.items]
+
+    def __getstate__(self) -> Any:
+        """The attributes, with origins and numbers of nodes as nodes are pickled with."""
+        state = {name: getattr(self, name) for name in self.__slots__}
+        state["origins"] = [locate(origin) for origin in self.origins]
+        state["numbers"] = array("q", bytes(self.numbers.itemsize * len(self.numbers)))
+        return None, state
 
     def unpack(self) -> FunctionGraph:
         """A graph of new nodes and variables, but for the inputs and constants."""

@@ -17,5 +17,6 @@
 ``kernels``         the body of a loop nest (with ``loops``: its order, reductions, scratch buffers)
 ``assemble``        all steps in order
 ``memory``          storage reuse and copy elision (with ``reversals``: rows of loops)
+``strips``          ranges of kernels that run strip by strip (with ``collapse``: fewer loops)
 ==================  ====================================================================
 """

@@ -29,6 +29,7 @@ from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
 from phintys.lowering.shapes import broadcasts_hidden_ones
 from phintys.lowering.spec import verify
+from phintys.lowering.strips import form_strips
 from phintys.lowering.values import Composite, Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
 
@@ -72,7 +73,7 @@ def lower_graph(
     if release is not None:
         del fgraph, lowering
         release()
-    return verify(plan_memory(assemble(builder, outputs, update_targets, n_arguments)))
+    return _planned(assemble(builder, outputs, update_targets, n_arguments))
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
@@ -87,12 +88,17 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
     spelled_out = lowering.builder.long_lengths.spelled_out
     shapes = [tuple(map(spelled_out, lowering.builder.shape(v))) for v in outputs]
     fixed = tuple(all(d.symbols() <= outer.keys() for d in shape) for shape in shapes)
-    program = verify(plan_memory(assemble(lowering.builder, outputs)))
+    program = _planned(assemble(lowering.builder, outputs))
     found = tuple(
         tuple(d.substitute(outer) for d in shape) if known else shape
         for shape, known in zip(shapes, fixed)
     )
     return Inner(program, tuple(v.dtype for v in outputs), found, fixed)
+
+
+def _planned(program: Program) -> Program:
+    """The Program with a memory plan, and with the kernels that run in strips."""
+    return verify(form_strips(plan_memory(program)))
 
 
 class GraphLowering:

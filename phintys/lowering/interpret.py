@@ -35,6 +35,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
+from phintys.lowering.strips import pace, strips_of
 from phintys.routines.language import PART
 from phintys.scalar import numeric
 from phintys.scalar.conversion import convert_number
@@ -89,8 +90,14 @@ class _Run:
         for slot in program.slots:
             if slot.kind == "constant" or (slot.kind == "object" and slot.data is not None):
                 self.fill(slot, slot.data)
-        for step in program.steps:
-            self.handlers[type(step)](step)
+        ranges, place = dict(program.strips), 0
+        while place < len(program.steps):
+            stop = ranges.get(place, place + 1)
+            if place in ranges:
+                self.strips(program.steps[place:stop])
+            else:
+                self.handlers[type(program.steps[place])](program.steps[place])
+            place = stop
         return [self.value(slot) for slot in program.outputs]
 
     # ----- slots
@@ -149,6 +156,23 @@ class _Run:
     # ----- steps
     def kernel(self, kernel: Kernel) -> None:
         _KernelRun(self, kernel).run()
+
+    def strips(self, kernels: Sequence[Any]) -> None:
+        """Run kernels strip by strip."""
+        strips = strips_of(kernels)
+        if strips is None:
+            raise ValueError("kernels that cannot run in strips")
+        runs = [_KernelRun(self, kernel) for kernel in kernels]
+        starts = [self.integer(start) for start in strips.starts]
+        paces = [max(1, self.integer(pace(kernel))) for kernel in kernels]
+        done = [0] * len(runs)
+        for end in strips.ends(self.integer(strips.length)):
+            for k, run in enumerate(runs):
+                stop = min(run.dims[0], max(0, -((starts[k] - end) // paces[k])))
+                run.ranges[0] = range(done[k], stop)
+                if run.ranges[0]:
+                    run.run()
+                done[k] = max(done[k], stop)
 
     def copy(self, step: Copy) -> None:
         self.flat(step.target)[:] = self.flat(step.source)

@@ -274,8 +274,12 @@ def runs_in_place(program: Program, old: Slot, new: Slot) -> bool:
     """Whether a Program may write an output into the memory of an input, which has its size.
 
     That is so if it reads the input for the last time in the step that first writes the output, and
-    there each element before it is written.
+    there each element before it is written.  Kernels in strips may do so in another order.
     """
+    for first, stop in program.strips:
+        group = program.steps[first:stop]
+        if any(old in step_reads(s) for s in group) and any(new in step_writes(s) for s in group):
+            return False
     written = False
     for step in program.steps:
         reads, writes = old in step_reads(step), new in step_writes(step)

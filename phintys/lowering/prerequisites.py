@@ -8,6 +8,9 @@ Equal lengths are merged (`Equalities`), so a loop over ``k`` elements may run o
 elements instead, because that is known earlier.  The loop must still run after the check that both
 are equal; otherwise it could access memory out of bounds before the check fails.
 
+A check that one length is not smaller than another merges nothing: only users of the symbols that
+the Program computes must run after it, such as a read at a position, not all loops over ``len(y)``.
+
 Lengths of inputs and integers in inputs are known from the start, and checks of them run first.
 Most Programs have no other symbols, and skip all of this.
 """
@@ -15,6 +18,7 @@ Most Programs have no other symbols, and skip all of this.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from phintys.dims import Dim
@@ -55,6 +59,10 @@ class Prerequisites:
             if slot is None or slot.kind not in ("input", "constant"):
                 self.definer[symbol] = value
         self.guards = list(self._guards()) if self.definer else []
+        self._guards_of: dict[Dim, list[Guard]] = {}
+        for guard in self.guards:
+            for d in guard.mentions:
+                self._guards_of.setdefault(d, []).append(guard)
         self._known: dict[int, Needs] = {}
 
     def of(self, value: Value) -> Needs:
@@ -75,8 +83,8 @@ class Prerequisites:
         mentioned = self._mentioned(_dims_used(value))
         definers = self._definers(mentioned)
         checks: set[int] = set()
-        for guard in self.guards:
-            if guard.since < value.id and not guard.mentions.isdisjoint(mentioned):
+        for guard in chain.from_iterable(self._guards_of.get(d, ()) for d in mentioned):
+            if guard.since < value.id and guard.number not in checks:
                 checks.add(guard.number)
                 definers |= guard.definers
         return Needs(definers - {value}, frozenset(checks))
@@ -85,6 +93,8 @@ class Prerequisites:
         for number, (check, _) in enumerate(self.builder.checks):
             mentions = self._mentioned((check.left, check.right))
             definers = self._definers(mentions)
+            if check.relation != "==":
+                mentions = mentions & self.definer.keys()
             if definers:
                 yield Guard(number, mentions, definers, max(v.id for v in definers))
 

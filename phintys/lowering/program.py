@@ -399,6 +399,9 @@ class Program:
         never shares memory with an input, a constant or another output, so the caller owns it.
     ``storages``
         the sizes in bytes of the storage blocks for temps; `Slot.storage` is an index into it.
+    ``strips``
+        ranges (first, stop) of steps that are Kernels, in order: a generator may run the kernels of
+        a range strip by strip, see `phintys.lowering.strips`.
     ``origins``
         for each step the Apply node it was made from, for error messages; generators ignore it.
     """
@@ -410,6 +413,7 @@ class Program:
     steps: list[Step]
     slots: list[Slot]  # every slot that a step, an input or an output mentions
     storages: list[Dim] = field(default_factory=list)
+    strips: list[tuple[int, int]] = field(default_factory=list)
     origins: list[Any] = field(default_factory=list)
 
 

@@ -32,6 +32,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reductions import combination
 from phintys.lowering.schedule import bounds_vary_outside
+from phintys.lowering.strips import strips_of
 from phintys.routines.language import INTEGERS, PART
 from phintys.scalar.dtypes import COMPLEX, is_complex
 from phintys.scalar.native import (
@@ -188,6 +189,8 @@ class _Verifier:
             self.where = f"step {number} ({type(step).__name__})"
             self.require(step.step in (-1, number), f"is numbered {step.step}")
             self.step(step)
+        self.where = "strips"
+        self.strips()
         self.where = "outputs"
         self.outputs()
         self.where = "storage"
@@ -423,6 +426,17 @@ class _Verifier:
         self.require(len(program.updates) <= len(program.outputs), "more updates than outputs")
         for i in program.updates:
             self.require(0 <= i < len(program.inputs), f"update of input {i}")
+
+    def strips(self) -> None:
+        """Kernels that run in strips access what they write in step, and ranges are in order."""
+        steps, end = self.program.steps, 0
+        for first, stop in self.program.strips:
+            self.require(end <= first < stop <= len(steps), f"the range {first}:{stop}")
+            kernels = [step for step in steps[first:stop] if isinstance(step, Kernel)]
+            self.require(len(kernels) == stop - first, "a step of %s:%s is no Kernel", first, stop)
+            found = strips_of(kernels) is not None
+            self.require(found, "the kernels %s:%s depend on each other", first, stop)
+            end = stop
 
     def storage(self) -> None:
         """Slots of one storage have disjoint live ranges, or overlap in one kernel or copy.

@@ -86,6 +86,8 @@ def _program_lines(program: Program) -> Iterator[str]:
         yield _slot_line(slot)
     for number, size in enumerate(program.storages):
         yield f"storage {number} = {render_dim(size)}"
+    if program.strips:
+        yield f"strips {' '.join(f'{first}:{stop}' for first, stop in program.strips)}"
     for step in program.steps:
         yield from _WRITERS[type(step)](step)
 
@@ -309,6 +311,7 @@ class _Parser:
         storages: list[Dim] = []
         while self.starts("storage"):
             storages.append(parse_dim(self.match(r"storage \d+ = (.*)")[1]))
+        ranges = self.match(r"strips ([\d: ]*)")[1].split() if self.starts("strips") else []
         steps: list[Step] = []
         while self.at < len(self.lines):
             step = self.step()
@@ -322,6 +325,7 @@ class _Parser:
             steps,
             list(self.slots.values()),
             storages,
+            [(int(first), int(stop)) for first, stop in (r.split(":") for r in ranges)],
             [None] * len(steps),
         )
 

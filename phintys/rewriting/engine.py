@@ -166,7 +166,7 @@ class Normalizer:
         self._uses = self.fgraph.use_counts()
         results = [self.fgraph.get_output_client(i)[0] for i in range(len(self.fgraph.outputs))]
         users = chain(reversed(results), reversed(order))
-        self._client.update((v, node) for node in users for v in node.inputs)
+        self._client = {v: node for node in users for v in node.inputs}
 
     def _keep_destroyers(self, order: Sequence[Apply]) -> None:
         """Mark in-place nodes, and the nodes whose results they destroy, as not to be changed."""
@@ -265,7 +265,9 @@ class Normalizer:
         if found is not None and found is not node and self._merge(node, found):
             return None
         deferred = False
-        candidates = entry.untried if self._is_untouched(node) else entry.every
+        candidates = entry.every
+        if candidates is not entry.untried and self._is_untouched(node):
+            candidates = entry.untried
         rules = candidates.rules and self._table.possible(node, candidates, producers)
         if rules:
             if self._in_progress and key in self._in_progress:

@@ -65,7 +65,8 @@ class RuleTable:
 
     def _make(self, op: Any, number: int) -> OpEntry:
         every = Candidates(self._index.find(op))
-        untried = Candidates(r for r in every.rules if not r.follow_up)
+        is_partial = any(r.follow_up for r in every.rules)
+        untried = Candidates(r for r in every.rules if not r.follow_up) if is_partial else every
         return OpEntry(number, every, untried, not op.destroy_map)
 
     def possible(

@@ -150,14 +150,15 @@ Statement = Union[Assign, Store, For, While, If, Return, Run]
 class Function(NamedTuple):
     """A function: names and types of parameters, the type of the result, statements.
 
-    ``apart``: whether it is not inlined.
+    ``apart``: whether it is not inlined; ``code``: that of the Python function.
     """
 
     name: str
     parameters: tuple[tuple[str, str], ...]
     result: str
     body: tuple[Statement, ...]
-    apart: bool = False
+    apart: bool
+    code: CodeType
 
 
 ZERO = Expr("const", "int", (), 0)
@@ -438,7 +439,7 @@ class _Parser:
         parameters = tuple(self.types.items())
         self.result = self.annotated(tree.returns, tree.returns or tree)
         body, apart = self.block(tree.body), hasattr(self.python, "apart")
-        return Function(tree.name, parameters, self.result, body, apart)
+        return Function(tree.name, parameters, self.result, body, apart, self.python.__code__)
 
     def annotated(self, annotation: ast.expr | None, node: ast.AST) -> str:
         """The type that an annotation of ``node`` names."""
@@ -447,9 +448,9 @@ class _Parser:
             raise self.wrong(node)
         return found
 
-    def wrong(self, node: ast.AST) -> SyntaxError:
+    def wrong(self, node: ast.AST, reason: str = "not in the subset for routines") -> SyntaxError:
         place = f"{self.python.__code__.co_filename}, {self.python.__name__}"
-        return SyntaxError(f"{place}: {ast.unparse(node)!r} is not in the subset for routines.")
+        return SyntaxError(f"{place}: {ast.unparse(node)!r} is {reason}.")
 
     def define(self, name: str, kind: str, node: ast.AST) -> None:
         """Set the type of a name, which must be the same throughout the function."""
@@ -608,6 +609,10 @@ class _Parser:
             if self.named is not _TYPES and not hasattr(function, "in_numbers"):
                 function = in_numbers(function)
             made = self.found.get(function.__name__) or _parse(function, self.found)
+            if made.code is not function.__code__:
+                raise self.wrong(
+                    node, "a call of another function than one before, of the same name"
+                )
             result, wanted = made.result, [t for _, t in made.parameters]
         else:
             raise self.wrong(node)

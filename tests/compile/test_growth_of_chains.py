@@ -56,6 +56,7 @@ VECTORS = {
     "set": lambda z: z[2:5].set(pt.sin(z[1:4])),
     "incremented": lambda z: z[2:5].inc(pt.sin(z[1:4])),
     "gathered": lambda z: pt.sin(z[np.array([2, 0, 1, 1, 3, 4])]),
+    "read at a position": lambda z: z * z[pt.argmax(z)],
     "sorted positions": lambda z: pt.sin(z[pt.argsort(z)]),
     "where": lambda z: pt.where(z > 0.5, pt.sin(z), z * 2),
     "quotients": lambda z: pt.log(pt.exp(z) + 1.5),

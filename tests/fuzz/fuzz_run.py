@@ -30,6 +30,7 @@ from phintys.backends.llvm.routine import parts
 from phintys.compile.mode import Mode
 from phintys.config import config
 from phintys.errors import ShapeError, UnsupportedError
+from phintys.lowering import strips
 from phintys.lowering.interpret import StepFailure, interpret
 from phintys.lowering.program import Kernel, Program
 from phintys.lowering.spec import verify
@@ -209,6 +210,9 @@ class Judge:
                 patch.setattr(parts, "_is_stream", lambda inst: False)
             if backend in ("llvm in threads", "llvm unrewritten"):  # as in long routines
                 patch.setattr(costs, "NEAR_BLOCKS", 0)
+            if backend in ("interpreter", "llvm unrewritten"):  # as for large arrays
+                patch.setattr(strips, "STRIP_BYTES", 64)
+                patch.setattr(strips, "CACHED_BYTES", 0)
             with config.change_flags(**changes):
                 yield
 

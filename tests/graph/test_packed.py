@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 from toy_graphs import cell, f, g, h, halve
 
@@ -10,8 +12,13 @@ import phintys.tensor as pt
 from phintys.graph.destroy import DestroyHandler, Supervisor
 from phintys.graph.equality import equal_computations
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.origin import locate
 from phintys.graph.packed import PackedGraph
 from phintys.graph.variable import Apply
+
+
+class Marked(Apply):
+    """A node of a class of its own."""
 
 
 def described(fgraph: FunctionGraph) -> list[object]:
@@ -24,8 +31,14 @@ def described(fgraph: FunctionGraph) -> list[object]:
 
 def check(fgraph: FunctionGraph) -> FunctionGraph:
     """The graph packed and unpacked; AssertionError if it differs."""
-    again = PackedGraph(fgraph).unpack()
+    packed = PackedGraph(fgraph)
+    again = packed.unpack()
     again.check_integrity()
+    loaded = pickle.loads(pickle.dumps(packed)).unpack()
+    loaded.check_integrity()
+    pairs = zip(fgraph.toposort(), loaded.toposort(), strict=True)
+    assert all(str(locate(a.origin)) == str(b.origin) and b.number == 0 for a, b in pairs)
+    assert equal_computations(loaded.outputs, fgraph.outputs, loaded.inputs, fgraph.inputs)
     assert again.inputs == fgraph.inputs
     assert not {*fgraph.apply_nodes} & {*again.apply_nodes}
     assert equal_computations(again.outputs, fgraph.outputs)
@@ -62,9 +75,6 @@ def test_features_are_those_of_a_clone():
 
 
 def test_subclasses_of_apply():
-    class Marked(Apply):
-        pass
-
     x = cell("x")
     node = Marked(f, [x, x], [x.type()])
     again = check(FunctionGraph([x], node.outputs, clone=False))

@@ -7,8 +7,9 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.lowering.from_graph import lower_graph
+from phintys.lowering.from_graph import GraphLowering, lower_graph
 from phintys.lowering.interpret import StepFailure, interpret
+from phintys.lowering.prerequisites import Prerequisites
 from phintys.lowering.program import Check
 
 C = np.arange(1.0, 11)
@@ -260,3 +261,20 @@ def test_outputs_of_dtypes_without_machine_code_are_copied(mode):
     first, second, same = phintys.function([z], [v, v, z], mode=mode)(np.ones(3) + 0j)
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(same, np.ones(3) + 0j)
+
+
+def _dependences(steps):
+    """How many checks and definers the values of a chain of reads wait for."""
+    x = z = pt.dvector("x")
+    for _ in range(steps):
+        z = z * z[pt.argmax(z)]
+    lowering, fgraph = GraphLowering(), phintys.FunctionGraph([x], [z])
+    lowering.input(fgraph.inputs[0])
+    lowering.run(fgraph)
+    found = Prerequisites(lowering.builder)
+    needs = [found.of(value) for value in lowering.builder.values]
+    return sum(len(n.checks) + len(n.definers) for n in needs)
+
+
+def test_what_is_read_at_no_position_waits_for_no_check_of_positions():
+    assert 0 < _dependences(40) < 2.5 * _dependences(20)

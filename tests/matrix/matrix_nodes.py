@@ -394,7 +394,7 @@ SMOOTH = {
     ),
     "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
     "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
-    "DetCotangent": (lambda x, d, g: linalg.DetCotangent()(x, d[0], g[0]), [M2[:4], V, V]),
+    "DetCotangent": (lambda x, g: linalg.DetCotangent()(x, g[0]), [M2[:4], V]),
     "SingularCofactors": (lambda x: linalg.SingularCofactors()(x, pt.eq(1, 1)), [M2[:4]]),
     "SLogDet": (lambda x: linalg.SLogDet()(x)[0] * linalg.SLogDet()(x)[1], [M2[:4]]),
     "LUFactorTridiagonal, SolveLUFactorTridiagonal": (

@@ -39,7 +39,7 @@ ELSEWHERE = {
     "LoadFromDisk": "it reads a file: tests/compile/test_clients_of_functions.py",
     "MakeSlice": "its result is a slice: tests/tensor/test_creation.py",
     **dict.fromkeys(
-        "Assert CheckAndRaise PdbBreakpoint Print".split(),
+        "Assert PdbBreakpoint Print".split(),
         "the identity: tests/tensor/test_raise_op.py",
     ),
     **dict.fromkeys(

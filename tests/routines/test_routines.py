@@ -520,6 +520,27 @@ def test_routines_of_one_name_are_apart():
     np.testing.assert_array_equal(pt.sort(v * 1.5).eval({v: [4.0, 2.0]}), [3, 6])
 
 
+def _helper_of_another_module():
+    def _clipped(x: Real, low: Real) -> Real:
+        return low
+
+    return _clipped
+
+
+_other = _helper_of_another_module()
+
+
+def _two_of_one_name(x: Real) -> Real:
+    return _clipped(x, 1.0) + _other(x, 2.0)
+
+
+def test_functions_of_one_name():
+    """A routine does not take one function for another one."""
+    made = Routine(_two_of_one_name, ("float64",), FAILURE)
+    with pytest.raises(SyntaxError, match=r"_other\(x, 2.0\)' is a call of another function"):
+        _ = made.functions
+
+
 def test_a_routine_without_source():
     space = {"Array": Array}
     exec("def made(n: int, x: Array) -> int:\n    return 0", space)

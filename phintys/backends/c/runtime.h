@@ -55,6 +55,14 @@ static inline int64_t dim_mod(int64_t a, int64_t b) {
 static inline int64_t dim_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t dim_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Kernels in strips: a time at which all have ended, and the number of the iterations of a kernel,
+ * of `count`, that take place before a time. */
+#define FOREVER (INT64_C(1) << 62)
+static inline int64_t strip(int64_t time, int64_t pace, int64_t count) {
+    pace = dim_max(pace, 1);
+    return time > 0 ? dim_min((time - 1) / pace + 1, count) : 0;
+}
+
 /* Arithmetic on lengths that reports overflow. */
 static inline int64_t exact_add(int64_t a, int64_t b, int *overflow) {
     *overflow |= b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b;

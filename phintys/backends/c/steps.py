@@ -28,6 +28,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reductions import start_of_scan
 from phintys.lowering.spec import step_dims
+from phintys.lowering.strips import COUNT, FIRST, pace, part_of, strips_of
 from phintys.routines.language import PART
 from phintys.scalar.native import DISTRIBUTIONS
 
@@ -57,6 +58,7 @@ class Steps:
         self.slots, self.storages, self.first = slots, storages, first
         self.items = self._item_slots()
         self._allocated: set[int] = set()
+        self.defined: dict[Dim, str] = {}  # symbols of C variables
 
     def _item_slots(self) -> set[int]:
         """Slots whose integer is used as a length."""
@@ -81,6 +83,8 @@ class Steps:
         """A Dim as a C expression; if ``exact``, the C code sets ``overflow`` on overflow."""
         if dim.op == "const":
             return f"INT64_C({dim.args[0]})"
+        if dim in self.defined:
+            return self.defined[dim]
         if dim.op == "symbol":
             kind, number, *axis = dim.args[0]
             number += self.slots
@@ -119,8 +123,14 @@ class Steps:
         for slot in self.program.slots:
             if slot.kind in ("input", "constant"):
                 self.item(slot)
-        for step in self.program.steps:
-            self._step(step)
+        stops, place = dict(self.program.strips), 0
+        while place < len(self.program.steps):
+            stop = stops.get(place, place + 1)
+            if place in stops:
+                self._strips(self.program.steps[place:stop])
+            else:
+                self._step(self.program.steps[place])
+            place = stop
         for slot in self.program.outputs:
             self.allocate(slot)
 
@@ -193,6 +203,36 @@ class Steps:
         self.fail_unless(f"{call} == 0", kernel)
         for slot in targets.values():
             self.item(slot)
+
+    def _strips(self, kernels: Sequence[Any]) -> None:
+        """Emit a loop over strips of kernels."""
+        strips, lines = strips_of(kernels), self.file.lines
+        if strips is None:
+            raise ValueError("kernels that cannot run in strips")
+        for slot in dict.fromkeys(slot for kernel in kernels for slot in kernel.writes()):
+            self.allocate(slot)
+        counts = ", ".join(self.integer(kernel.dims[0]) for kernel in kernels)
+        starts = ", ".join(map(self.integer, strips.starts))
+        length, step = self.integer(strips.length), strips.step
+        lines += [
+            "{",
+            f"const int64_t starts[] = {{{starts}}}, counts[] = {{{counts}}};",
+            f"int64_t done[{len(kernels)}] = {{0}}, first, count;",
+            f"for (int64_t end = {length} > {strips.single} ? {step} : FOREVER;;) {{",
+        ]
+        self.defined = {FIRST: "first", COUNT: "count"}
+        for k, kernel in enumerate(kernels):
+            time = f"end - starts[{k}], {self.integer(pace(kernel))}"
+            lines.append(f"first = done[{k}], count = strip({time}, counts[{k}]) - first;")
+            lines.append(f"if (count > 0) {{ done[{k}] += count;")
+            self._kernel(part_of(kernel, 0, FIRST, COUNT))
+            lines.append("}")
+        self.defined = {}
+        lines += [
+            "if (end == FOREVER) break;",
+            f"end = end + {step} < {length} ? end + {step} : FOREVER;",
+            "} }",
+        ]
 
     def _call(self, step: Call) -> None:
         target = step.operands[0]

@@ -15,14 +15,14 @@ from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.diagonal import diag, diagonal
+from phintys.tensor.diagonal import diagonal
 from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, match_dtype
 from phintys.tensor.linalg.decomposition.lu import LUFactor
 from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.elimination import cofactors, lower_cofactors
 from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, square
-from phintys.tensor.ranges import arange
+from phintys.tensor.ranges import arange, eye
 from phintys.tensor.reduce import prod
 from phintys.tensor.shape import length
 from phintys.tensor.type import typed_node
@@ -93,8 +93,8 @@ def _where(wanted: Tensor, x: Tensor) -> Tensor:
 
     Derivatives of singular vectors are NaN if values are equal, also with cotangents of zero.
     """
-    other = diag(cast(arange(length(x, 0)) + 1, x.type.dtype))
-    return functions.switch(wanted, x, other)
+    n, dtype = length(x, 0), x.type.dtype
+    return functions.switch(wanted, x, eye(n, dtype=dtype) * cast(arange(n) + 1, dtype))
 
 
 def _moved_cofactors(s: Tensor, t: Tensor) -> Tensor:
@@ -106,8 +106,10 @@ def _moved_cofactors(s: Tensor, t: Tensor) -> Tensor:
     rows, columns, others = dimshuffle(k, 0, "x", "x"), dimshuffle(k, 0, "x"), dimshuffle(k, "x", 0)
     left_out = functions.or_(functions.eq(rows, k), functions.eq(columns, k))
     products = prod(functions.switch(left_out, 1, s), axis=2)
-    products = functions.switch(functions.eq(columns, others), 0, products)
-    return diag(matmul(products, diagonal(t))) - products * t
+    on_diagonal = functions.eq(columns, others)
+    products = functions.switch(on_diagonal, 0, products)
+    traces = dimshuffle(matmul(products, diagonal(t)), "x", 0)
+    return functions.switch(on_diagonal, traces, -products * t)
 
 
 def _determinant(u: Tensor, vt: Tensor) -> Tensor:

@@ -68,12 +68,12 @@ class Det(MatrixOp):
         quotient = None if is_complex(found.type.dtype) else divided(functions, g, found, ("y",))
         if quotient is not None:  # that of the logarithm, where the determinant may overflow
             return [match_dtype(_inverse(adjoint(x)) * quotient[1], x)]
-        return [match_dtype(_cotangent(x, found, g), x)]
+        return [match_dtype(DetCotangent()(x, g), x)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x,), (found,), (t,) = inputs, outputs, tangents
         g = found.zeros_like() + 1
-        return [match_dtype(sum_over(conjugate(_cotangent(x, found, g)) * t), found)]
+        return [match_dtype(sum_over(conjugate(DetCotangent()(x, g)) * t), found)]
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
@@ -135,7 +135,7 @@ class SLogDet(MatrixOp):
 
 
 class DetCotangent(MatrixOp):
-    """The cotangent of a matrix from its determinant and the cotangent of that.
+    """The cotangent of a matrix from that of its determinant.
 
     It is a composition of other ops, which replace it in canonical form.  Its derivatives are those
     of the inverse where the matrix has one that is precise, else those of the cofactors.
@@ -143,21 +143,20 @@ class DetCotangent(MatrixOp):
 
     # ----- class and static shape
     __props__ = ()
-    gufunc_signature = "(m,m),(),()->(m,m)"
+    gufunc_signature = "(m,m),()->(m,m)"
     lower_batched = None
 
-    def make_node(self, x: TensorLike, found: TensorLike, g: TensorLike) -> Apply:
-        x, found, g = self.matrix(x), as_tensor_variable(found), as_tensor_variable(g)
-        return typed_node(self, [x, found, g], inexact(x.type.dtype))
+    def make_node(self, x: TensorLike, g: TensorLike) -> Apply:
+        x, g = self.matrix(x), as_tensor_variable(g)
+        return typed_node(self, [x, g], inexact(x.type.dtype))
 
-    def shape_rule(self, s: ShapeContext, x: Shape, *numbers: Shape) -> list[Shape]:
+    def shape_rule(self, s: ShapeContext, x: Shape, g: Shape) -> list[Shape]:
         n = square(s, x)
         return [(n, n)]
 
-    def formula(
-        self, x: TensorVariable, found: TensorVariable, g: TensorVariable
-    ) -> TensorVariable:
+    def formula(self, x: TensorVariable, g: TensorVariable) -> TensorVariable:
         """The result as a graph."""
+        found = Det()(x)
         wanted = _has_no_quotient(found, g)
         cofactors = _by_cofactors(x, wanted, g)
         return match_dtype(functions.switch(wanted, cofactors, _by_inverse(x, found, g)), x)
@@ -165,8 +164,9 @@ class DetCotangent(MatrixOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
-        x, found, g = (v.astype(node.outputs[0].type.dtype, copy=False) for v in inputs)
+        x, g = (v.astype(node.outputs[0].type.dtype, copy=False) for v in inputs)
         with np.errstate(over="ignore", invalid="ignore"):
+            found = np.prod(_pivots(x))
             if _has_no_quotient(found, g):
                 output_storage[0][0] = cofactors(x).conj() * g
             else:
@@ -176,24 +176,25 @@ class DetCotangent(MatrixOp):
     # ----- derivatives
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         given = _stand_ins([*inputs, cotangents[0]])
-        x, found, g, seed = given
-        forms = _Forms(x, found, g)
-        of_inverse = backpropagate({forms.by_inverse: seed}, [forms.regular, found, g])
+        x, g, seed = given
+        forms = _Forms(x, g)
+        of_inverse = backpropagate({forms.by_inverse: seed}, [forms.regular, forms.found, g])
         of_cofactors = backpropagate({forms.by_cofactors: seed}, [x, g])
+        through_found = _by_inverse(forms.regular, forms.found, of_inverse[forms.found])
         pairs = [
-            (of_cofactors[x], of_inverse[forms.regular]),
-            (found.zeros_like(), of_inverse[found]),
+            (of_cofactors[x], of_inverse[forms.regular] + through_found),
             (of_cofactors[g], of_inverse[g]),
         ]
         return forms.chosen(pairs, given)
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         given = _stand_ins([*inputs, *tangents])
-        x, found, g, t, t_found, t_g = given
-        forms = _Forms(x, found, g)
+        x, g, t, t_g = given
+        forms = _Forms(x, g)
+        moved = forms.found * _trace_of_quotient(forms.regular, t)
         pairs = zip(
             forward_sweep([forms.by_cofactors], {x: t, g: t_g}),
-            forward_sweep([forms.by_inverse], {forms.regular: t, found: t_found, g: t_g}),
+            forward_sweep([forms.by_inverse], {forms.regular: t, forms.found: moved, g: t_g}),
         )
         return forms.chosen(pairs, given)
 
@@ -201,16 +202,19 @@ class DetCotangent(MatrixOp):
 class _Forms:
     """Two expressions of a `DetCotangent`, of which one is differentiated.
 
-    A matrix without an inverse is replaced by the identity in what is computed of its inverse,
-    where NaN would be multiplied by cotangents of zero.
+    In that by the inverse, ``regular`` and ``found`` stand for the matrix and its determinant.  A
+    matrix without an inverse is replaced by the identity: there must be no NaN, which would be
+    multiplied by cotangents of zero.
     """
 
-    def __init__(self, x: TensorVariable, found: TensorVariable, g: TensorVariable) -> None:
-        singular = _has_no_quotient(found, g)
-        self.regular = TensorType(x.type.dtype, x.type.shape)()
-        self.value = functions.switch(singular, eye(length(x, 0), dtype=x.type.dtype), x)
-        self.wanted = singular | (_is_ill_conditioned(self.regular) & _is_in_range(found))
-        self.by_inverse = _by_inverse(self.regular, found, g)
+    def __init__(self, x: TensorVariable, g: TensorVariable) -> None:
+        value = Det()(x)
+        singular = _has_no_quotient(value, g)
+        regular = functions.switch(singular, eye(length(x, 0), dtype=x.type.dtype), x)
+        self.values = _stand_ins([regular, value])
+        self.regular, self.found = self.values
+        self.wanted = singular | (_is_ill_conditioned(self.regular) & _is_in_range(value))
+        self.by_inverse = _by_inverse(self.regular, self.found, g)
         self.by_cofactors = _by_cofactors(x, self.wanted, g)
 
     def chosen(
@@ -218,13 +222,7 @@ class _Forms:
     ) -> list[Variable]:
         """The derivatives of the form that is precise, as functions of what is given."""
         found = [functions.switch(self.wanted, *pair) for pair in pairs]
-        found = graph_replace(found, {self.regular: self.value}, strict=False)
-        return graph_replace(found, given, strict=False)
-
-
-def _cotangent(x: TensorVariable, found: TensorVariable, g: TensorVariable) -> TensorVariable:
-    """The cotangent of ``x`` from that of its determinant ``found``."""
-    return DetCotangent()(x, found, g)
+        return graph_replace(graph_replace(found, self.values, strict=False), given, strict=False)
 
 
 def _by_cofactors(x: TensorVariable, wanted: TensorVariable, g: TensorVariable) -> TensorVariable:

@@ -10,7 +10,7 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import zeros_like
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import rank
-from phintys.tensor.linalg.decomposition.eigen import Eigh, Eigvalsh
+from phintys.tensor.linalg.decomposition.eigen import Eigh, Eigvalsh, eigvalsh
 from phintys.tensor.linalg.decomposition.lu import LU, LUFactor
 from phintys.tensor.linalg.decomposition.qr import QR
 from phintys.tensor.linalg.decomposition.svd import SVD
@@ -69,6 +69,24 @@ def eigenvalues_of_diagonal(ctx: Context, node: Apply, op: Eigh | Eigvalsh) -> R
     if isinstance(op, Eigvalsh):
         return fitted(node, sort(d))
     return _all_fitted(node, [sort(d), _unit_columns(argsort(d), node.outputs[1].type.dtype)])
+
+
+@matrix_rule(
+    "eigh(x)[0] -> eigvalsh(x)",
+    Eigh,
+    law="normwise",
+    tested_on=(
+        "linalg.eigh(Q)[0]",
+        "linalg.eigh(matmul(K, K.mT), lower=False)[0]",
+        "linalg.eigh(Q, eye(3))[0]",
+    ),
+)
+def eigenvalues_only(ctx: Context, node: Apply, op: Eigh) -> Replacement:
+    """Applies if the eigenvectors are not used."""
+    if ctx.uses(node.outputs[1]):
+        return None
+    found = fitted(node, eigvalsh(*node.inputs, lower=op.lower))
+    return None if found is None else [found, None]
 
 
 @matrix_rule(

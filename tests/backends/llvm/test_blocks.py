@@ -506,7 +506,7 @@ def test_routines_of_many_steps_keep_few_values():
         first: dict[str, int] = {}
         last: dict[str, int] = {}
         for number, line in enumerate(lines):
-            for name in re.findall(r"%[\w.]+", line):
+            for name in re.findall(r"(?<!label )%[\w.]+", line):
                 first.setdefault(name, number)
                 last[name] = number
         return sum(last[name] - first[name] > 100 for name in first)

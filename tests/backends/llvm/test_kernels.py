@@ -11,11 +11,12 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm.kernel.kernels import collapse, emit_kernel
+from phintys.backends.llvm.kernel.kernels import emit_kernel
 from phintys.backends.llvm.machine.jit import compile_ir
 from phintys.backends.llvm.machine.target import current
 from phintys.backends.llvm.runtime.symbols import resolver
 from phintys.dims import ONE, ZERO, Dim, product
+from phintys.lowering.collapse import collapse
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.lowering.reductions import combination
 from phintys.scalar import numeric

@@ -8,7 +8,7 @@ steps that do not use Python form a group; the GIL is released around groups wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -20,9 +20,10 @@ from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir import poll
 from phintys.backends.llvm.ir.writer import Lengths, Writer
 from phintys.backends.llvm.kernel.kernels import Argument, KernelCode, emit_kernel
-from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
+from phintys.backends.llvm.routine.blocks import Blocks, in_blocks, may_be_reordered
 from phintys.backends.llvm.routine.distant import Distant, reader
 from phintys.backends.llvm.routine.frame import ALIGN, Frame
+from phintys.backends.llvm.routine.windows import windows_of
 from phintys.backends.llvm.runtime.cpython import offsets
 from phintys.dims import ZERO, Dim, product, total
 from phintys.lowering.program import (
@@ -39,9 +40,13 @@ from phintys.lowering.program import (
     inner_programs,
 )
 from phintys.lowering.spec import step_reads, step_writes
+from phintys.lowering.strips import Strips, strips_of
 
 #: Emits one step; see ``steps.py``
-Emit = Callable[["Body", Step | Blocks], None]
+Emit = Callable[["Body", "Work"], None]
+
+#: A step, or several that are executed in parts
+Work = Step | Blocks | Strips
 
 
 class Place(NamedTuple):
@@ -224,7 +229,7 @@ class Body:
 
     def reserve(self, first: Iterable[int] = ()) -> None:
         """Emit one allocation for some storages, and all others whose sizes are known."""
-        sizes = self.program.storages
+        sizes = self.sizes
         known = [s for s in range(len(sizes)) if s not in self.blocks and self.is_known(sizes[s])]
         dynamic = []
         for s in dict.fromkeys([*first, *known]):
@@ -355,7 +360,7 @@ class Body:
             for step in group:
                 for slot in _slots_of(step):
                     self.provide(slot)
-            self.run_group(group)
+            self.run_group(group, start)
             for i in range(start, start + len(group)):
                 for number in last.get(i, ()):
                     if number in self.places and number not in kept:
@@ -381,7 +386,8 @@ class Body:
                 end += 1
         return steps[start:end]
 
-    def run_group(self, group: list[Step]) -> None:
+    def run_group(self, group: list[Step], start: int) -> None:
+        """Emit the steps of a group; the first has the number ``start``."""
         for step in group:
             if isinstance(step, Draw) and step.source is not step.result:
                 self.open(step)
@@ -393,9 +399,46 @@ class Body:
             self.frame.suspend(self.lengths(work))
         # blocks or threads: a block of a kernel is too little work for several threads
         steps = in_blocks(group, draws=self.inside < 0) if self.frame.threads == 1 else group
-        self.run_steps(steps)
+        self.run_steps(self.in_strips(group, start) if self.strips else steps)
         if long:
             self.frame.resume()
+
+    @cached_property
+    def strips(self) -> dict[int, Strips]:
+        """The kernels that run in strips, by the number of the first; none if there are blocks.
+
+        All memory of a range is allocated before its first kernel runs.
+        """
+        program = self.program
+        draws = any(isinstance(step, Draw) for step in program.steps)
+        if self.frame.threads != 1 or draws or may_be_reordered(program.steps):
+            return {}
+        found: dict[int, Strips] = {}
+        for first, stop in program.strips:
+            kernels = [step for step in program.steps[first:stop] if isinstance(step, Kernel)]
+            dims = {d for k in kernels for o in k.operands for d in o.slot.shape}
+            numbers = {symbol.args[0][1] for d in dims for symbol in d.symbols()}
+            strips = strips_of(kernels)
+            if strips and all(self.slots[n].kind in _FROM_OUTSIDE for n in numbers):
+                found[first] = strips
+        return found
+
+    def in_strips(self, group: list[Step], start: int) -> Iterator[Work]:
+        """The steps of a group, some of them in strips; the first has the number ``start``."""
+        number, end = start, start + len(group)
+        while number < end:
+            strips = self.strips.get(number)
+            yield strips or self.program.steps[number]
+            number += len(strips.kernels) if strips else 1
+
+    @cached_property
+    def sizes(self) -> list[Dim]:
+        """The sizes of the storages: of windows, where these are enough."""
+        sizes = list(self.program.storages)
+        for strips in self.strips.values():
+            for window in windows_of(strips, self.used):
+                sizes[window.storage] = window.size(sizes[window.storage])
+        return sizes
 
     def open(self, step: Draw) -> None:
         """Emit the copy of the generator; the address of the slot becomes that of its state."""
@@ -413,20 +456,20 @@ class Body:
         self.addresses[step.result.number] = address
         frame.release(place)
 
-    def run_steps(self, steps: Iterable[Step | Blocks]) -> None:
+    def run_steps(self, steps: Iterable[Work]) -> None:
         """Emit steps one after the other, in basic blocks of bounded size."""
         weight = 0
         for step in steps:
             slots = _slots_of(step)
             # a kernel reads the addresses of distant blocks itself
-            with self.located(() if isinstance(step, Kernel) else slots):
+            with self.located(() if isinstance(step, (Kernel, Strips)) else slots):
                 self.step(step)
             weight += max(len(slots), costs.IR_STEP_SLOTS)
             if weight >= costs.IR_BLOCK_SLOTS:
                 self.out.new_block()
                 weight = 0
 
-    def step(self, step: Step | Blocks) -> None:
+    def step(self, step: Work) -> None:
         """Emit one step."""
         self.emit(self, step)
 
@@ -447,9 +490,7 @@ class Body:
         if self.is_filled(slot.number):
             return True
         if slot.kind == "temp":
-            return slot.storage in self.blocks or self.is_known(
-                self.program.storages[slot.storage or 0]
-            )
+            return slot.storage in self.blocks or self.is_known(self.sizes[slot.storage or 0])
         return slot.kind == "output" and all(self.is_known(d) for d in slot.shape)
 
     def last_uses(self) -> dict[int, list[int]]:
@@ -528,6 +569,10 @@ class Body:
 NATIVE = (Kernel, Copy, Call, Scan, External)
 
 
+#: Kinds of slots whose lengths are known before the steps that use them
+_FROM_OUTSIDE = ("input", "constant", "python")
+
+
 def work_of(step: Step) -> Dim:
     """An estimate of the number of scalar instructions of a step."""
     if isinstance(step, Kernel):
@@ -545,10 +590,12 @@ def work_of(step: Step) -> Dim:
     return ZERO
 
 
-def _slots_of(step: Step | Blocks) -> list[Slot]:
+def _slots_of(step: Work) -> list[Slot]:
     """The slots that a step uses, except those that Python creates in it."""
     if isinstance(step, Blocks):
         return step.slots()
+    if isinstance(step, Strips):
+        return [operand.slot for kernel in step.kernels for operand in kernel.operands]
     if isinstance(step, Kernel):
         return [operand.slot for operand in step.operands]
     if isinstance(step, Draw):  # it has opened its generator, or changes that of an earlier draw

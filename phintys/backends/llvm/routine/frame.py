@@ -40,6 +40,7 @@ class Frame:
         self.owned = 0  # references that the call owns: number of elements of the array %owned
         self.works = 0  # memory that the call has allocated: elements of the array %works
         self.stack_bytes = 0
+        self.strip_words = 0  # numbers of a loop over strips: elements of the array %strips
         self.step = self.out.stack("i64")  # the number of the step, should it fail
         self.threads = threads
         self.has_loops = False
@@ -54,6 +55,8 @@ class Frame:
             f"%owned = alloca [{self.owned + 1} x ptr], align 8",
             f"%works = alloca [{self.works + 1} x ptr], align 8",
         ]
+        if self.strip_words:
+            lines.append(f"%strips = alloca [{self.strip_words} x i64], align 8")
         if self.stack_bytes:
             lines.append(f"%stack = alloca [{self.stack_bytes} x i8], align {ALIGN}")
         for name, count in (("%owned", self.owned), ("%works", self.works)):

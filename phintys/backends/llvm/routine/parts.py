@@ -15,6 +15,7 @@ from phintys.dims import ONE, ZERO, Dim
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.lowering.schedule import instruction_depths, schedule
+from phintys.lowering.strips import part_of
 
 #: symbols of a part: its first point, its number of points, its number
 START, LENGTH, NUMBER = (Dim.symbol(("part", k, 0)) for k in range(3))
@@ -52,7 +53,7 @@ def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = -1) -> Parts
     for d in counted[: kernel.split]:
         if _are_apart(kernel, kernel.body, d, private):
             unit = costs.PART_POINTS if d == len(kernel.dims) - 1 else 1
-            return Parts(_one_part(kernel, kernel.body, d), kernel.dims[d], unit, private)
+            return Parts(part_of(kernel, d, START, LENGTH), kernel.dims[d], unit, private)
     return None
 
 
@@ -102,16 +103,6 @@ def _private(kernel: Kernel, scratch: list[Slot]) -> list[Slot]:
     return [s for s in scratch if s not in moving]
 
 
-def _one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
-    """The kernel over a part of a loop."""
-    dims = (*kernel.dims[:d], LENGTH, *kernel.dims[d + 1 :])
-    operands = tuple(
-        o if o.strides[d].value == 0 else o._replace(offset=o.offset + START * o.strides[d])
-        for o in kernel.operands
-    )
-    return Kernel(dims, kernel.split, operands, body, kernel.step, kernel.ragged)
-
-
 # ----------------------------------------------------------------------------- reductions
 
 
@@ -129,7 +120,8 @@ def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
         Slot(number - k, "temp", body[p].dtype, (COUNT,)) for k, p in enumerate(reduces)
     )
     whole = [Operand(s, (ZERO,) * len(kernel.dims), NUMBER) for s in partial]
-    part = _one_part(kernel, tuple(_without_results(body, depths)), 0)
+    part = part_of(kernel, 0, START, LENGTH)
+    part.body = tuple(_without_results(body, depths))
     part.operands = (*part.operands, *whole)
     first = len(kernel.operands)
     stores = [Inst("store", body[p].dtype, (p,), first + k) for k, p in enumerate(reduces)]

@@ -11,9 +11,17 @@ from phintys.backends.llvm.kernel.draws import emit_draw
 from phintys.backends.llvm.kernel.rows import by_several_rows
 from phintys.backends.llvm.kernel.scans import emit_scan
 from phintys.backends.llvm.kernel.tiles import by_tiles
-from phintys.backends.llvm.routine import blas, block_loop, control, externals, threads, turns
+from phintys.backends.llvm.routine import (
+    blas,
+    block_loop,
+    control,
+    externals,
+    strip_loop,
+    threads,
+    turns,
+)
 from phintys.backends.llvm.routine.blocks import Blocks
-from phintys.backends.llvm.routine.body import Body
+from phintys.backends.llvm.routine.body import Body, Work
 from phintys.backends.llvm.routine.parts import Parts, cut, picoseconds
 from phintys.dims import ONE, Dim, product
 from phintys.lowering.program import (
@@ -29,14 +37,14 @@ from phintys.lowering.program import (
     Python,
     Scan,
     Slot,
-    Step,
 )
+from phintys.lowering.strips import Strips
 
 #: Slots of partial results of a kernel have numbers below 0, at most so many for each step.
 _MOST_PARTIAL = 10_000
 
 
-def emit(body: Body, step: Step | Blocks) -> None:
+def emit(body: Body, step: Work) -> None:
     """Emit one step."""
     _STEPS[type(step)](body, step)
 
@@ -164,4 +172,5 @@ _STEPS: dict[type, Callable[[Body, Any], None]] = {
     Branch: control.emit_branch,
     Loop: turns.emit_loop,
     Blocks: block_loop.emit,
+    Strips: strip_loop.emit,
 }

@@ -41,15 +41,15 @@ Calls
 
 Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in float32)
     float64: below 0.9 log log1p log2 log10 sin cos cbrt; below 1.3 exp exp2 pow tan asin acos
-    cosh asinh acosh atanh hypot log1mexp; below 1.6 erf expm1 sigmoid softplus sinh tanh atan atan2;
-    1.8 erfc.  float32: below 0.8 sin cos tan log2 log10 pow cbrt hypot erfc; 1.9 softplus cosh;
-    below 1.7 the others.  Without a fused multiply-add errors grow by 0.3 at most, by 0.8 erfc's.
+    cosh asinh acosh atanh hypot log1mexp; below 1.6 erf expm1 sigmoid softplus sinh tanh atan
+    atan2; 1.8 erfc.  float32: below 0.8 sin cos tan log2 log10 pow cbrt hypot erfc; 1.9 softplus
+    cosh; below 1.7 the others.  Without a fused multiply-add errors grow by at most 0.3, erfc's by
+    0.8.
     Functions of `gamma`, `normal`, `bessel`, as ``python benchmarks/accuracy.py`` prints them from
-    points that include the worst of 100,000 in each range: 1.1 gamma; 1.2 erfinv; 1.3 ndtr;
-    1.5 erfcinv psi; 1.6 gammaln ndtri log_ndtr i1e betaln; 1.8 i0e erfcx trigamma.  In ulps of 1 if
-    the result is smaller: betaln, and gammaln and psi below 0.  float32: 0.51.  Without a fused
-    multiply-add up to 3; below 0, where products of two parts are lost, gamma 3.2, trigamma 4.4,
-    gammaln 5.5.
+    points that include the worst of 100,000 in each range: 1.2 gamma erfinv; 1.3 ndtr; 1.7 gammaln
+    psi trigamma erfcx erfcinv i0e; 1.8 log_ndtr ndtri i1e; 1.9 betaln.  In ulps of 1 if the result
+    is smaller: betaln, and gammaln and psi below 0.  float32: 0.51.  Without a fused multiply-add
+    up to 3; below 0, where products of two parts are lost, gamma 3.2, trigamma 4.4, gammaln 5.5.
 """
 
 from __future__ import annotations

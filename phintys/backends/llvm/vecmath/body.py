@@ -178,7 +178,7 @@ class Body:
         assert self.format.bits == 64
         return self.from_bits(self.integer("sub", 0x7FDE623822FC16E6, self.bits(a)))
 
-    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
+    def polynomial(self, x: str, coefficients: Sequence[Operand]) -> str:
         """Emit c0 + c1*x + ... by Estrin's scheme."""
         terms: list[Operand] = list(coefficients)
         power = x
@@ -189,7 +189,7 @@ class Body:
                 return self.const(terms[0])
             power = self.mul(power, power)
 
-    def from_first(self, x: str, coefficients: Sequence[float], count: int = 1) -> str:
+    def from_first(self, x: str, coefficients: Sequence[Operand], count: int = 1) -> str:
         """Emit c0 + x*(c1 + c2*x + ...): only the last operation rounds at c0's size.
 
         `polynomial` rounds there once per level.  ``count`` is the number of terms treated so.
@@ -199,13 +199,13 @@ class Body:
             value = self.fma(x, value, term)
         return value
 
-    def leading(self, x: str, coefficients: Sequence[float]) -> str:
+    def leading(self, x: str, coefficients: Sequence[Operand]) -> str:
         """Emit c0 + (c1 + x*(c2 + c3*x + ...)): only the last addition rounds at c0's size.
 
         The constant term has two parts, c0 of few bits and c1.
         """
         first, second, *others = coefficients
-        return self.add(first, self.fma(x, self.from_first(x, others), second))
+        return self.add(first, self.fma(x, self.from_first(x, others, 2), second))
 
     def widened(self) -> Body:
         """A float64 body that appends to the same function."""

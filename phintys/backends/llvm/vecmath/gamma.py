@@ -8,6 +8,7 @@ slow path, a function of the argument and of the result for its magnitude.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from phintys.backends.llvm.vecmath import exp_log
@@ -29,6 +30,8 @@ TURN = 1.40625  # from here on, gamma and gammaln are expanded at 2, before it a
 #: the arguments below which a function takes its slow path
 LIMITS = {"gamma": -0.5, "gammaln": -0.625, "psi": 0.0, "trigamma": 0.0}
 LEAST = 2.0**-500  # of arguments whose inverse squares are corrected
+#: Two numbers below it are multiplied by the factor, lest pq/(p + q) be subnormal.
+TINY, TINY_FACTOR = 2.0**-960, 2.0**128
 PI = 3.141592653589793
 HALF_LOG_2PI = 0.9189385332046727
 
@@ -196,11 +199,15 @@ def trigamma(b: Body, x: str, kind: str) -> tuple[str, str]:
     """
     u = b.abs(x)
     near = b.compare("olt", u, TRIGAMMA_FAR)
-    inverse = b.div(1.0, b.select(near, b.add(u, 2.0), u))
+    moved = b.select(near, b.add(u, 2.0), u)
+    inverse = b.div(1.0, moved)
     square = b.mul(inverse, inverse)
     series = b.polynomial(square, COEFFICIENTS["trigamma_far", kind])
     bend = b.mul(square, b.fma(inverse, series, 0.5))
-    second = b.select(near, b.div(1.0, b.add(u, 1.0)), 0.0)
+    second = b.select(near, b.div(1.0, b.sub(moved, 1.0)), 0.0)
+    # What ``moved`` lacks, times the derivative: -1.6/(u + 1)**2 within a fifth from 1/2 on.
+    lost = b.select(near, b.sub(u, b.sub(moved, 2.0)), 0.0)
+    bend = b.fma(lost, b.mul(b.mul(second, -1.6), second), bend)
     first, lost = _quotient(b, b.const(1.0), u)
     lost = b.select(b.compare("olt", u, LEAST), 0.0, b.mul(b.mul(lost, 2.0), first))
     rest = b.add(inverse, b.fma(second, second, bend))
@@ -305,10 +312,13 @@ def betaln(b: Body, x: str, y: str, kind: str) -> str:
     ``gammaln(p) + D(q) - D(p + q) - (p + q - 1/2) log1p(h) - p (log(q) - 1)``.  For p >= 3,
     Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel.  For q < 3,
     the logarithms of the three gamma functions share one logarithm, too.  If one number is 1, it
-    is minus the other's logarithm.
+    is minus the other's logarithm.  Tiny numbers, where it is log(1/p + 1/q), are scaled.
     """
     swapped = b.compare("ogt", x, y)
     p, q = b.select(swapped, y, x), b.select(swapped, x, y)
+    tiny = b.compare("olt", q, TINY)
+    factor = b.select(tiny, TINY_FACTOR, 1.0)
+    p, q = b.mul(p, factor), b.mul(q, factor)
     both, near = b.compare("oge", p, FAR), b.compare("olt", q, FAR)
     ratio, (total, excess) = b.div(p, q), b.ordered_sum(q, p)
     bend, inverse = _beta_near(b, p, q, total, near, kind)
@@ -330,6 +340,7 @@ def betaln(b: Body, x: str, y: str, kind: str) -> str:
     large = b.fma(p, b.select(both, first, b.sub(1.0, first)), small)
     found = b.select(near, b.sub(bend, other), b.add(large, b.fma(factor, middle, lost)))
     found = b.select(one, b.sub(0.0, first), found)
+    found = b.add(found, b.select(tiny, math.log(TINY_FACTOR), 0.0))
     far = b.select(b.compare("olt", p, INF), -INF, NAN)
     return b.select(b.compare("oeq", q, INF), far, found)
 

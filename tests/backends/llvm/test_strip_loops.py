@@ -1,0 +1,126 @@
+"""Kernels that run strip by strip, in windows of memory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hand_built import Failed, native
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import phintys
+import phintys.tensor as pt
+from phintys import config
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.routine import windows
+from phintys.backends.llvm.routine.entry import emit_entry
+from phintys.lowering import strips
+from phintys.lowering.program import inner_programs
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "lowering"))
+import shifted_chains
+
+pytestmark = pytest.mark.widths
+
+
+def short(patch, bytes_, cached=0, unit=1):
+    """Set the length of strips; a window moves by its exact length."""
+    patch.setattr(strips, "STRIP_BYTES", bytes_)
+    patch.setattr(strips, "CACHED_BYTES", cached)
+    patch.setattr(windows, "_UNIT", unit)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**20),
+    strip=st.sampled_from([1, 3, 8, 17]),
+    cached=st.sampled_from([0, 0, 500]),
+    distant=st.booleans(),
+)
+def test_strips_change_no_result(rank, seed, strip, cached, distant):
+    inputs, outputs = shifted_chains.chain(seed, rank)
+    program = shifted_chains.compiled(inputs, outputs).program
+    reference = shifted_chains.compiled(inputs, outputs, mode="FAST_COMPILE")
+    with pytest.MonkeyPatch.context() as patch:
+        short(patch, strip * 40, cached)
+        patch.setattr(costs, "NEAR_BLOCKS", 0 if distant else 64)
+        f = native(program)
+    rng = np.random.default_rng(seed)
+    lengths = [0, 1, 2, 3, 4, 5, 7, strip, 4 * strip - 1, 4 * strip, 4 * strip + 1, 200]
+    for n in lengths:
+        shape = (n,) if rank == 1 else (n // 3, 1 + seed % 7)
+        args = [rng.normal(size=shape).astype(x.dtype) for x in inputs]
+        try:
+            expected = reference(*args)
+        except ValueError:  # a part is longer than the array
+            with pytest.raises(Failed):
+                f(*args)
+            continue
+        for result, array in zip(f(*args), expected, strict=True):
+            np.testing.assert_allclose(result, array, rtol=1e-6, atol=1e-6)
+
+
+def heat(x, steps=10):
+    for _ in range(steps):
+        x = pt.set_subtensor(x[1:-1], x[1:-1] + 0.1 * (x[2:] - 2 * x[1:-1] + x[:-2]))
+    return x
+
+
+def test_long_arrays():
+    x = pt.dvector("x")
+    f = phintys.function([x], heat(x))
+    assert f.program.strips
+    for n in (20_000, 300_001):
+        value = np.random.default_rng(n).normal(size=n)
+        y = value.copy()
+        for _ in range(10):
+            y[1:-1] = y[1:-1] + 0.1 * (y[2:] - 2 * y[1:-1] + y[:-2])
+        np.testing.assert_allclose(f(value), y, rtol=1e-12, atol=1e-12)
+
+
+def test_temps_are_not_whole_in_memory():
+    resource = pytest.importorskip("resource")
+    x = pt.dvector("x")
+    f = phintys.function([x], heat(x))
+    value = np.ones(4_000_000)
+    f(np.ones(100))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = f(value)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown * 1024 < 1.5 * result.nbytes  # each of the two temps has that size, too
+
+
+def test_several_threads_run_whole_kernels():
+    x = pt.dvector("x")
+    program = phintys.function([x], heat(x, 3)).program
+    assert "%strip." in emit_entry(program).ir
+    with config.change_flags(threads=2):
+        assert "%strip." not in emit_entry(program).ir
+
+
+def of_neighbours(y):
+    return heat(pt.tanh(y), 2)
+
+
+def of_the_other_end(y):
+    """The old state is read again when a part of the new one is known."""
+    a = pt.tanh(y[::-1])
+    return 0.5 * y + pt.concatenate([a[:1], a[2:] - a[:-2], a[:1]])
+
+
+@pytest.mark.parametrize("step", [of_neighbours, of_the_other_end])
+def test_strips_in_a_loop(step):
+    x, n = pt.dvector("x"), pt.lscalar("n")
+    states = phintys.scan(step, outputs_info=x, n_steps=n, return_updates=False)
+    program = phintys.function([x, n], states[-1]).program
+    assert any(inner.strips for s in program.steps for inner in inner_programs(s))
+    with pytest.MonkeyPatch.context() as patch:
+        short(patch, 100)
+        f = native(program)
+    value = np.random.default_rng(0).normal(size=50)
+    expected = phintys.function([x, n], states[-1], mode="FAST_COMPILE")(value, 3)
+    np.testing.assert_allclose(f(value, 3)[0], expected, rtol=1e-12)
