@@ -22,6 +22,9 @@ STEPS = [
     "fixed * 0.5",
 ]
 
+#: reads of a result
+READS = ("", "", "", "[-1]", "[-1]", "[1:]", "[-2:]", "[:-1][-1]", "[0]", "[:2]", "[::-1][0]")
+
 #: outputs that are not states
 OUTPUTS = ["row * last", "pt.cos(last) + fixed", "pt.sum(row * last)", "row", "abs(fixed)"]
 
@@ -49,7 +52,7 @@ def drawn_loop(g: Drawer, rng: random.Random) -> Text:
         f"scan(lambda {parameters}: ({body}), [{sequence}], [{states}], [{fixed.name}]{options}, "
         "return_list=True, return_updates=False)"
     )
-    which = f"[{rng.randrange(1 + len(further))}]" + rng.choice(("", "", "[-1]", "[1:]"))
+    which = f"[{rng.randrange(1 + len(further))}]" + rng.choice(READS)
     return f"phintys.{call.replace('until', 'phintys.loop.until')}{which}", f"{call}{which}"
 
 
@@ -115,7 +118,7 @@ def other_loop(g: Drawer) -> Text:
     """A loop without rows, without or with two states, with two earlier values, or a nested one."""
     draw = g.choice((_of_rows, _of_a_state, _of_two_states, _of_earlier_values, _nested))
     which = f"[{g.rng.randrange(2)}]" if draw is _of_two_states else ""
-    return f"phintys.scan({draw(g)}, return_updates=False){which}{g.choice(('', '', '[-1]'))}"
+    return f"phintys.scan({draw(g)}, return_updates=False){which}{g.choice(READS)}"
 
 
 def _rows(g: Drawer, least: int = 1) -> Item:

@@ -81,7 +81,8 @@ def test_outputs_of_lower_rank_keep_no_rows_of_states():
         (node,) = rewritten([y0, n], outs, *values(3), np.array(5))
         assert node.op.outer_sitsot(node.inputs)[0].type.shape[0] in (rows, 1 if rows else None)
         assert node.op.info.n_nit_sot == (rows is not None)
-    (node,) = rewritten([y0], [phintys.clone_replace(sums, {n: pt.constant(60, dtype="int64")})], *values(3))
+    known = phintys.clone_replace(sums, {n: pt.constant(60, dtype="int64")})
+    (node,) = rewritten([y0], [known], *values(3))
     assert node.op.outer_sitsot(node.inputs)[0].type.shape[0] == 1
 
 
