@@ -4,10 +4,10 @@ scan_eqopt1
     before the outer graph is brought to its normal form: equal loops are merged; what need not be
     computed step by step moves out of loops; short loops are unrolled
 scan_eqopt2
-    in the normal form: loops keep only the rows that are used
+    in the normal form: loops make only the steps, and keep only the rows, that are used
 """
 
-from phintys.loop.rules.memory import save_memory
+from phintys.loop.rules.memory import make_fewer_steps, save_memory
 from phintys.loop.rules.merge import MergeLoops
 from phintys.loop.rules.products import push_out_products
 from phintys.loop.rules.push_out import push_out_ahead, push_out_behind, push_out_invariant
@@ -31,6 +31,9 @@ for _position, (_name, _rewriter, _tags) in enumerate(
     ]
 ):
     scan_eqopt1.register(_name, _rewriter, "fast_run", "scan", *_tags, position=_position)
+scan_eqopt2.register(
+    "scan_fewer_steps", LoopRewriter("scan_fewer_steps", make_fewer_steps), "fast_run", "scan"
+)
 scan_eqopt2.register(
     "scan_save_mem", LoopRewriter("scan_save_mem", save_memory), "fast_run", "fast_compile", "scan"
 )

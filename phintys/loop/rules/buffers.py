@@ -17,7 +17,7 @@ from phintys.tensor.shape import specify_shape
 
 def keeps_all_rows(p: Part, steps: Any) -> bool:
     """Whether the result of a state or output surely has a row for each step."""
-    rows = p.outer if p.kind == "nit_sot" else _rows(p.outer)
+    rows = p.outer if p.kind == "nit_sot" else rows_of_buffer(p.outer)
     known, count = literal(rows), literal(steps)
     if p.kind != "nit_sot" and known is None:
         known = p.outer.type.shape[0]
@@ -39,7 +39,7 @@ def has_first_rows(p: Part) -> bool:
     return node.inputs[1].type.shape[0] is not None
 
 
-def _rows(buffer: Variable) -> Variable | None:
+def rows_of_buffer(buffer: Variable) -> Variable | None:
     """The number of rows of a buffer as a variable, if it is an allocation, perhaps written to."""
     while buffer.owner is not None and isinstance(buffer.owner.op, IncSubtensor):
         buffer = buffer.owner.inputs[0]

@@ -1,95 +1,99 @@
-"""Loops keep only the last rows of states and outputs, if no others are used."""
+"""Loops keep only the rows of results that are used, and make only the steps for these."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from phintys.dims import Dim
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Variable
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import KEPT
-from phintys.loop.whole import Replacements, taken_apart
+from phintys.loop.rules.reads import Read, ResultLengths, rows_at_end, rows_at_start
+from phintys.loop.whole import Replacements, Whole, taken_apart
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import Alloc, AllocEmpty
+from phintys.tensor.elemwise import functions
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import IncSubtensor, Subtensor
 from phintys.tensor.rules.reading import index_of
 
 
 def save_memory(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
-    """Shorten the buffers of which only rows at constant positions from the end are used.
-
-    A buffer of ``n`` rows keeps the last ``n``.  The reads stay as they are: ``x[s:][-j]`` needs
-    ``s + j`` rows, so that it still fails if there are fewer steps than ``j``.
-    """
+    """Shorten the buffers of which only rows at known distances from the end are used."""
     loop = taken_apart(node)
-    reads: dict[Variable, list[Apply]] = {}
+    lengths = ResultLengths(loop)
+    reads: dict[Variable, list[Read]] = {}
     for p in loop.parts:
         if p.result is None or p.kind not in KEPT:
             continue
         out = node.outputs[p.result]
-        rows = _rows_needed(fgraph, out)
-        if rows is not None and _shorten(p, max(rows, p.lag, 1)):
-            reads[out] = [client for client, _ in fgraph.clients[out]]
-    if not reads:
-        return None
-    found = loop.replacements()
-    for out, clients in reads.items():
-        new = found.pop(out)
-        for client in clients:
-            found.update(_read_again(fgraph, client, new))
-    return found
+        found = rows_at_end(fgraph, out, lengths.length(p), lengths.numbers)
+        if found is None:
+            continue
+        count = max(found[0], p.lag, 1)
+        if _pays(count, lengths.kept(p)) and _shorten(p, count):
+            reads[out] = found[1]
+    return _read_again(loop, reads) if reads else None
 
 
-def _rows_needed(fgraph: FunctionGraph, out: Variable) -> int | None:
-    """How many rows at the end all uses of a result together need; None if not known."""
-    found = 0
-    for client, _ in fgraph.clients[out]:
-        index = _first_index(client, out)
-        rows, start = _from_end(index), _start(index)
-        if rows is None and start is not None:
-            part = client.outputs[0]
-            inner = [_from_end(_first_index(c, part)) for c, _ in fgraph.clients[part]]
-            known = [k for k in inner if k is not None]
-            rows = start + max(known) if known and len(known) == len(inner) else None
+def _pays(count: int, kept: Dim | None) -> bool:
+    """Whether to keep ``count`` rows.  If there were more steps, the rows are copied in the end."""
+    return kept is None or kept.value is None or count == 1 or 2 * count <= kept.value
+
+
+def make_fewer_steps(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
+    """Leave out the steps after the last row that is used, if all rows used count from the start.
+
+    Errors in these steps, and of sequences that are too short for them, are dropped.
+    """
+    loop = taken_apart(node)
+    lengths = ResultLengths(loop)
+    results = [(p, node.outputs[p.result]) for p in loop.parts if p.result is not None]
+    steps = 0
+    for p, out in results:
+        if not fgraph.clients[out]:
+            continue
+        if p.kind not in KEPT or lengths.kept(p) is not lengths.most(p):
+            return None
+        rows = rows_at_start(fgraph, out, lengths.most(p).value)
         if rows is None:
             return None
-        found = max(found, rows)
+        steps = max(steps, rows - p.lag, 1)
+    known = lengths.steps.value
+    if steps == 0 or (known is not None and known <= steps):
+        return None
+    for p, _ in results:
+        if p.kind in KEPT:
+            _shorten(p, steps + p.lag)
+    count = as_tensor_variable(np.int64(steps))
+    loop.steps = count if known is not None else functions.minimum(loop.steps, count)
+    kept = [out for p, out in results if p.kind in KEPT]
+    return _read_again(loop, {out: [Read(c) for c, _ in fgraph.clients[out]] for out in kept})
+
+
+def _read_again(loop: Whole, reads: Mapping[Variable, Sequence[Read]]) -> Replacements:
+    """The changed loop, and the reads of its results that have fewer rows now."""
+    found = loop.replacements()
+    for out, nodes in reads.items():
+        parts = {out: found.pop(out)}
+        for r in nodes:
+            parts[r.node.outputs[0]] = r.of(parts[r.node.inputs[0]])
+        inner = {out, *(r.node.inputs[0] for r in nodes)}
+        found.update((v, new) for v, new in parts.items() if v not in inner)
     return found
-
-
-def _first_index(client: Apply, v: Variable) -> Any:
-    """The index along the first axis if a node reads a part of ``v``, else None."""
-    return index_of(client)[0] if _is_read(client, v) else None
 
 
 def read_from_end(client: Apply, v: Variable) -> int | None:
     """``j`` if a node computes ``v[-j]`` or ``v[-j, ...]`` without a slice, else None."""
-    index = _first_index(client, v)
-    return None if isinstance(index, slice) else _from_end(index)
-
-
-def _is_read(client: Apply, v: Variable) -> bool:
-    return type(client.op) is Subtensor and client.inputs[0] is v
-
-
-def _from_end(index: Any) -> int | None:
-    """``j`` of the indices ``-j`` and ``-j:``, else None."""
-    k = literal(index.start if _is_rest(index) else index)
+    if type(client.op) is not Subtensor or client.inputs[0] is not v:
+        return None
+    first = index_of(client)[0]
+    k = None if isinstance(first, slice) else literal(first)
     return -k if k is not None and k < 0 else None
-
-
-def _start(index: Any) -> int | None:
-    """``s`` of the index ``s:`` if it is not negative, else None."""
-    k = literal(index.start) if _is_rest(index) else None
-    return k if k is not None and k >= 0 else None
-
-
-def _is_rest(index: Any) -> bool:
-    """Whether an index is a slice with a start only."""
-    return isinstance(index, slice) and index.stop is None and index.step is None
 
 
 # --------------------------------------------------------------------------- shortening
@@ -146,14 +150,3 @@ def _writes_within(node: Any, count: int) -> bool:
         return False
     k = literal(index.stop)
     return k is not None and 0 <= k <= count
-
-
-def _read_again(fgraph: FunctionGraph, client: Apply, new: Any) -> Replacements:
-    """A read of a result, and what is read of that, from the result with fewer rows."""
-    (old,) = client.outputs
-    part = client.op.make_node(new, *client.inputs[1:]).outputs[0]
-    if _start(_first_index(client, client.inputs[0])) is None:
-        return {old: part}
-    return {
-        c.outputs[0]: c.op.make_node(part, *c.inputs[1:]).outputs[0] for c, _ in fgraph.clients[old]
-    }
