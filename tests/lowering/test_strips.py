@@ -270,11 +270,8 @@ def test_strips_do_not_update_in_place():
 
 
 def test_kernels_with_many_arrays_have_no_strips():
-    """A strip of all of them would be short, and most are used once."""
+    """A strip of all of them would be short."""
     xs = [pt.dvector(f"x{k}") for k in range(40)]
     outputs = [heat(x, 1) for x in xs]
     program = phintys.function(xs, outputs).program
     assert all(strips_of(program.steps[a:b]).width <= 128 for a, b in program.strips)
-    y = pt.dvector("y")
-    z = pt.set_subtensor(y[1:-1], y[2:] - y[:-2])
-    assert not phintys.function([y], z).program.strips
