@@ -225,6 +225,8 @@ def _as_outs(outputs: Any) -> tuple[list[SymbolicOutput], str, list[Any]]:
         return [_as_out(o) for o in outputs.values()], "dict", list(outputs)
     if isinstance(outputs, Variable | SymbolicOutput):
         return [_as_out(outputs)], "single", []
+    if not isinstance(outputs, Iterable) or isinstance(outputs, str) or hasattr(outputs, "dtype"):
+        return [_as_out(outputs)], "single", []  # raises
     return [_as_out(o) for o in outputs], "list", []
 
 

@@ -256,6 +256,16 @@ def get_mode(mode: Any = None) -> Mode:
     return found
 
 
+def _check_setting(value: Any) -> None:
+    """ValueError if ``config.mode`` is given something else than the name of a mode."""
+    names = sorted(_known_names() | {"MODE"})
+    if not isinstance(value, str) or value.upper() not in names:
+        hint = did_you_mean(str(value).upper(), names)
+        raise ValueError(
+            f"{value!r} is not a legal value of config.mode: choose from {names}.{hint}"
+        )
+
+
 def _is_other_mode_set() -> bool:
     """Whether the settings name another linker or selection of rewrites than the default ones."""
     return (config.linker, config.optimizer) != ("auto", "fast_run")
@@ -323,5 +333,6 @@ def unrewritten(linker: Linker, inputs: Sequence[Any], outputs: Sequence[Any]) -
     )
 
 
+config.check_with("mode", _check_setting)
 late_bound["get_mode"] = get_mode
 late_bound["unrewritten"] = unrewritten

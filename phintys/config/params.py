@@ -147,10 +147,14 @@ def _bool(value: Any) -> bool:
 
 
 def _number(kind: type, value: Any) -> Any:
+    wanted = "an integer" if kind is int else "a number"
     try:
-        return kind(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is not a legal value: give a number.") from None
+        number = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or (isinstance(value, float) and kind is int and number != value):
+        raise ValueError(f"{value!r} is not a legal value: give {wanted}.")
+    return number
 
 
 @dataclass(frozen=True, slots=True)

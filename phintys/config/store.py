@@ -63,6 +63,7 @@ class Config:
     def __init__(self, flags: str = "", given: Mapping[str, Given] | None = None) -> None:
         state = self.__dict__
         state["_settings"] = {}
+        state["_checks"] = {}  # see `check_with`
         state["_common"] = {}  # values where no change_flags overrides them
         state["_overrides"] = ContextVar("overrides", default=_NOTHING)
         state["_overridden"] = Counter()  # name -> number of open change_flags in all threads
@@ -113,6 +114,20 @@ class Config:
             raise ValueError(f"config.{setting.name} exists already.")
         self._introduce(setting)
 
+    def check_with(self, name: str, legal: Callable[[Any], Any]) -> None:
+        """Let ``legal`` raise ValueError for values that a setting is given from now on.
+
+        It is for settings whose legal values are registered while the program runs.
+        """
+        self._checks[name] = legal
+
+    def _parsed(self, setting: Setting, value: Any) -> Any:
+        """``value`` as a value of a setting; ValueError if it is not legal."""
+        value = setting.parse(value)
+        if setting.name in self._checks:
+            self._checks[setting.name](value)
+        return value
+
     def warn_unused_flags(self) -> None:
         """Warn of values in files and the environment that no setting has asked for."""
         for name, given in self._unused.items():
@@ -122,7 +137,7 @@ class Config:
 
     def __setattr__(self, name: str, value: Any) -> None:
         setting = self._setting(name)
-        value = setting.parse(value)
+        value = self._parsed(setting, value)
         if setting.kind is not None and not setting.kind.mutable:
             raise ConfigAccessViolation(
                 f"config.{name} cannot be changed: set it in PHINTYS_FLAGS or in a file."
@@ -179,7 +194,7 @@ class Config:
 
     def _override(self, given: dict[str, Any]) -> None:
         """Enter a `change_flags`."""
-        changes = {k: self._setting(k).parse(v) for k, v in given.items()}
+        changes = {k: self._parsed(self._setting(k), v) for k, v in given.items()}
         for name, value in changes.items():
             self._note(self._setting(name), value)
         own = self._overrides.get()
@@ -216,6 +231,7 @@ class Config:
         return text.getvalue().rstrip("\n")
 
     _settings: dict[str, Setting]
+    _checks: dict[str, Callable[[Any], Any]]
     _common: dict[str, Any]
     _overrides: ContextVar[_Overrides]
     _overridden: Counter[str]

@@ -181,7 +181,7 @@ def annotate(
     lines = [f"while computing {node.op} of"]
     for v, x, label in zip(node.inputs, values, labels or repeat(None)):
         type_ = "" if level == "low" else f" (type {v.type})"
-        lines.append(f"  {label or v}{type_} = {_summary(x, level)}")
+        lines.append(f"  {label or v}{type_} = {_summary(x, level, _is_defined(v))}")
     if level == "high":
         lines.append(node.outputs[0].dprint(file="str").rstrip())
     made = describe(node.origin, indent="")
@@ -194,10 +194,20 @@ def raised_by_node(exc: BaseException) -> bool:
     return "_raised_by_node" in vars(exc)
 
 
-def _summary(value: Any, level: str = "low") -> str:
+def _is_defined(v: Any) -> bool:
+    """Whether the elements of a value are not those of an array that is written later."""
+    while v.owner is not None and v.owner.inputs:
+        if v.owner.op.has_undefined_values:
+            return False
+        v = v.owner.inputs[0]
+    return True
+
+
+def _summary(value: Any, level: str = "low", is_defined: bool = True) -> str:
     """dtype, shape and strides of an array, and a short value; the repr of another object.
 
-    Strides of contiguous arrays are left out at the lowest level, long values below the highest.
+    Strides of contiguous arrays are left out at the lowest level, long values below the highest,
+    values that are not defined always.
     """
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         return f"{value!r} ({type(value).__name__})"
@@ -205,4 +215,5 @@ def _summary(value: Any, level: str = "low") -> str:
     strides = getattr(value, "strides", None)
     if strides and (level != "low" or not value.flags.c_contiguous):
         text += f", strides {strides}"
-    return f"{text}, value {value}" if value.size <= 3 or level == "high" else text
+    is_shown = is_defined and (value.size <= 3 or level == "high")
+    return f"{text}, value {value}" if is_shown else text

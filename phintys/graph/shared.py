@@ -156,6 +156,8 @@ class SharedVariable(Variable):
         if not borrow:
             new_value = deepcopy(new_value)
         try:
+            if new_value is None:  # a container may be empty
+                new_value = self.type.filter(None)
             self.container.value = new_value
         except TypeError as exc:
             raise TypeError(f"Cannot set the value of {self.name or self}: {exc}") from None

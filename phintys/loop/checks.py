@@ -34,6 +34,8 @@ def checked_truncation(steps: Any) -> int:
 
     ValueError if it is another negative number, TypeError if it is no integer.
     """
+    if isinstance(steps, Constant) and steps.type.ndim == 0:
+        steps = steps.data.item()
     if not isinstance(steps, Integral) or isinstance(steps, bool):
         raise TypeError(f"truncate_gradient must be a number of steps, not {steps!r}.")
     if steps < -1:

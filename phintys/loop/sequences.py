@@ -62,13 +62,13 @@ def as_list(given: Any) -> list[Any]:
 
 
 def taps_of(given: Any, default: list[int], place: str) -> list[int]:
-    """Taps as a list of int; ValueError, naming ``place``, if they are none or not distinct."""
+    """Taps as a list of int; ValueError, naming ``place``, if they are none or no integers."""
     if given is None:
         return default
     taps = list(given) if hasattr(given, "__iter__") else [given]
     found = [int(t) for t in taps if isinstance(t, Integral)]
-    if not found or found != taps or len(set(found)) != len(found):
-        raise ValueError(f"The taps of {place} must be distinct integers, not {given!r}.")
+    if not found or found != taps:
+        raise ValueError(f"The taps of {place} must be integers, not {given!r}.")
     return found
 
 

@@ -86,6 +86,8 @@ def _output(entry: Any, place: str) -> Output:
             )
         return Output()
     taps = taps_of(options.get("taps"), [-1], place)
+    if len(set(taps)) != len(taps):
+        raise ValueError(f"The taps of {place} must be distinct, not {taps}.")
     if max(taps) >= 0:
         raise ValueError(f"The taps of {place} are earlier steps, which are negative: {taps}.")
     initial = _as_state(options["initial"])

@@ -63,8 +63,15 @@ class IndexOp(Op):
         return f"{type(self).__name__}{{{self.text()}}}"
 
     def text(self) -> str:
-        """The entries as text, with positions in place of index inputs."""
-        return ", ".join(_text(e) for e in self.idx_list)
+        """The entries as text: index inputs are called i, j, ..., and start, stop or step.
+
+        >>> IndexOp([0, slice(1, None), slice(None, 2, 3), 4]).text()
+        'i, start:, :stop:step, j'
+        """
+        names = iter("ijklmnopqrstuvwxyz")
+        return ", ".join(
+            [_text(e) if isinstance(e, slice) else next(names, "i") for e in self.idx_list]
+        )
 
 
 def _within_int64(index: Any) -> Any:
@@ -74,10 +81,9 @@ def _within_int64(index: Any) -> Any:
     return 2**63 - 1 if too_large else index
 
 
-def _text(e: Entry) -> str:
-    if isinstance(e, int):
-        return str(e)
-    start, stop, step = ("" if p is None else str(p) for p in parts(e))
+def _text(e: slice) -> str:
+    names = zip(("start", "stop", "step"), parts(e))
+    start, stop, step = ("" if p is None else name for name, p in names)
     return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
 
 

@@ -179,7 +179,8 @@ class TensorType(NumberType):
         if array.dtype == object and isinstance(data, int):
             raise TypeError(f"{data} needs more than 64 bits: write it as a float.")
         if array.dtype.kind not in "biufc":
-            raise TypeError(f"{self} needs numbers, got {_about(array)}.")
+            found = "None" if data is None else _about(array)
+            raise TypeError(f"{self} needs numbers, got {found}.")
         if allow_downcast or np.can_cast(array.dtype, self.numpy_dtype):
             return converted(array, self.dtype)
         return self._convert_lossless(data, array, allow_downcast)

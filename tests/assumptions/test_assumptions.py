@@ -310,7 +310,7 @@ def test_the_op_is_the_identity():
 
 def test_display():
     shown = phintys.dprint(pt.diag(d) @ psd, file="str", print_assumptions=True).splitlines()
-    assert shown[1] == " ├─ AdvancedSetSubtensor{0, 1} [id B] a={diag}"
+    assert shown[1] == " ├─ AdvancedSetSubtensor{i, j} [id B] a={diag}"
     assert shown[-2].startswith(" └─ SpecifyAssumptions") and shown[-2].endswith(" a={pd}")
     assert assumption_tags([psd @ x]) == {psd: "{pd}"}
     assert summarize_assumptions(AssumptionFeature(), assume(x, diagonal=False)) == ("{!diag}")

@@ -18,6 +18,7 @@ from phintys import Mode, get_default_mode, get_mode, shared
 from phintys.compile.linker import Linker, PerformLinker, get_linker, register_linker
 from phintys.compile.mode import register_mode, register_optimizer
 from phintys.config import Config, Setting, config
+from phintys.config.params import IntParam
 from phintys.rewriting.database import RewriteDatabaseQuery
 
 # ------------------------------------------------------------------------- settings
@@ -185,6 +186,17 @@ def test_set_value_converts_without_loss():
     assert s.get_value().tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("s", [shared(np.arange(3.0), "S"), shared(2.0, "S")])
+def test_a_tensor_has_a_value(s):
+    before = s.get_value()
+    with pytest.raises(TypeError, match=r"Cannot set the value of S: .*None"):
+        s.set_value(None)
+    np.testing.assert_array_equal(s.get_value(), before)
+    anything = shared(object(), "anything")
+    anything.set_value(None)
+    assert anything.get_value() is None
+
+
 def test_set_value_is_seen_by_functions():
     s = shared(np.zeros(2))
     f = phintys.function([], s + 1)
@@ -232,5 +244,24 @@ def test_integers_out_of_range_are_refused(name: str, value: Any):
 
 
 def test_an_unknown_mode_is_named():
-    with config.change_flags(mode="JAXX"), pytest.raises(ValueError, match="There is no mode 'JAX"):
-        phintys.function([], pt.constant(1.0))
+    with pytest.raises(ValueError, match=r"There is no mode 'JAXX'. Did you mean 'JAX'"):
+        phintys.function([], pt.constant(1.0), mode="JAXX")
+    is_refused = r"is not a legal value of config.mode: choose from .*'FAST_RUN"
+    for wrong in (None, "JAXX", 3, get_mode("C")):
+        with pytest.raises(ValueError, match=is_refused):
+            config.mode = wrong
+        with pytest.raises(ValueError, match=is_refused):
+            config.change_flags(mode=wrong).__enter__()
+    assert config.mode == "FAST_RUN"
+    with config.change_flags(mode="fast_compile"):
+        assert get_default_mode().linker.name == "py"
+
+
+def test_an_integer_setting_is_given_an_integer():
+    own = Config("")
+    own.add("my__depth", "how deep", IntParam(3))
+    for wrong in (None, 2.5, "2.5", "deep", [], float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=r"legal value of config.my__depth: give an integer"):
+            own.my__depth = wrong
+    own.my__depth = 4.0
+    assert own.my__depth == 4

@@ -197,6 +197,18 @@ def test_only_the_reference_runs_node_by_node(make):
 # --------------------------------------------------------------------- modes while rewriting
 
 
+def test_nan_guard_mode_checks_what_nodes_read():
+    """A shared variable that is only updated may hold NaN."""
+    state, x = phintys.shared(np.array([np.nan])), pt.dvector("x")
+    f = phintys.function([x], x + 1, updates={state: x * 2}, mode="NanGuardMode")
+    assert f([1.0]).tolist() == [2]
+    assert state.get_value().tolist() == [2]
+    f = phintys.function([x], x + state, updates={state: x * 2}, mode="NanGuardMode")
+    state.set_value([np.nan])
+    with pytest.raises(AssertionError, match="NaN detected in the input"):
+        f([1.0])
+
+
 def test_the_active_mode():
     found = []
     note = graph_rewriter(lambda fgraph: found.append(get_active_mode(fgraph)))

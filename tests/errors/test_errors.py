@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import phintys
+import phintys.tensor as pt
 
 GOLDEN = golden.expected()
 MODES = ["FAST_COMPILE", "FAST_RUN"]
@@ -70,3 +71,32 @@ def test_unused_inputs_can_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         phintys.function([x, y], x, on_unused_input="ignore")
+
+
+@pytest.mark.parametrize("outputs", [3.0, np.ones(2), np.float64(1.0), "x"])
+def test_outputs_are_variables(outputs):
+    with pytest.raises(TypeError, match="Outputs of a function are Variables, not") as caught:
+        phintys.function([], outputs)
+    assert repr(outputs) in str(caught.value)
+
+
+@pytest.mark.parametrize("right", [pt.dmatrix("right"), pt.dvector("right")])
+def test_a_product_in_a_blas_call_has_its_own_line(right):
+    """A product and an addend are one call: the product is what fails."""
+    left, addend = pt.dmatrix("left"), right.type("addend")
+    product = 3 * pt.dot(left, right)  # this line
+    f = phintys.function([left, right, addend], product + 2 * addend)
+    exc = golden.raised(
+        f, np.ones((2, 3)), np.ones((2, 2)[: right.ndim]), np.ones((2, 2)[: right.ndim])
+    )
+    assert "while computing Gem" in golden.message(exc)
+    assert "# this line" in golden.message(exc)
+
+
+def test_values_that_are_not_computed_yet_are_not_shown():
+    i, x, s = pt.lvector("i"), pt.dvector("x"), pt.dscalar("s")
+    out = phintys.scan(lambda e, a: a * x[e], i, s, return_updates=False)
+    f = phintys.function([i, x, s], phintys.grad(out.sum(), x))
+    note = golden.raised(f, [0, 5], [1.0, 2.0], 1.0).__notes__[-1]
+    assert "SetSubtensor{:stop}.out = float64 of shape (3,)\n" in note
+    assert "i = int64 of shape (2,), value [0 5]\n" in note

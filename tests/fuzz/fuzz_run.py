@@ -22,6 +22,7 @@ from fuzz_compare import (
     mismatch,
 )
 from fuzz_program import Built
+from fuzz_slopes import wrong_slope
 from fuzz_uses import USES, identical
 
 import phintys
@@ -45,6 +46,7 @@ SHARES = {
     "llvm in threads": 0.12,
     "numpy": 0.3,
     "interpreter": 0.3,
+    "differences": 0.1,
     "c": 0.03,
     "numba": 0.004,
     "jax": 0.004,
@@ -218,6 +220,8 @@ class Judge:
 
     def _backend(self, backend: str) -> str:
         b = self.built
+        if backend == "differences":
+            return wrong_slope(b) if self.truth is not None else ""
         f = phintys.function(
             b.inputs, b.outputs, mode=mode(backend, self.without), updates=b.updates,
             on_unused_input="ignore",

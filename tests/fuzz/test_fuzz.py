@@ -131,7 +131,7 @@ def test_a_result_that_a_later_call_changes_is_found() -> None:
 def test_a_planted_fault_is_found(fault: str) -> None:
     done = fuzz(
         "--plant", fault, "--seed", 640, "--count", 1500, "--quick", "--first", "--workers", 1,
-        "--backend", "llvm", "--width", 0,
+        "--backend", "llvm", "--backend", "differences", "--width", 0,
     )  # fmt: skip
     assert done.returncode == 1 and "1 findings" in done.stdout, done.stdout + done.stderr
 

@@ -105,10 +105,9 @@ def test_errors_of_sequences():
         (dict(inputs=x), r"sequences\[0\] has the keys \['inputs'\].*needs 'input'"),
         ([x, dict(input=x, tap=[0])], r"sequences\[1\] has the keys"),
         (x0, r"sequences\[0\], x0, is 0-d.*non_sequences"),
-        (dict(input=x, taps=[0.5]), "distinct integers"),
-        (dict(input=x, taps=[1, 1]), "distinct integers"),
-        (dict(input=x, taps=[]), "distinct integers"),
-        (dict(input=x, taps="ab"), r"taps of sequences\[0\] must be distinct integers, not 'ab'"),
+        (dict(input=x, taps=[0.5]), "must be integers"),
+        (dict(input=x, taps=[]), "must be integers"),
+        (dict(input=x, taps="ab"), r"taps of sequences\[0\] must be integers, not 'ab'"),
     ):
         with pytest.raises(ValueError, match=message):
             scan(lambda *rows: rows[0], sequences=given)
@@ -116,6 +115,23 @@ def test_errors_of_sequences():
         scan(lambda a, s: a + s, x, x0, n_steps=6)[-1].eval({x: XS, x0: 0.0})
     with pytest.raises(ShapeError, match=r"\(5, not 6\)"):  # without a loop
         scan(lambda a: a, sequences=x, n_steps=n).eval({x: XS, n: 6})
+
+
+def test_a_step_may_take_a_row_of_a_sequence_twice():
+    products = scan(lambda a, b, c: a * b + c, dict(input=x, taps=[0, 0, 1]))
+    np.testing.assert_array_equal(products.eval({x: XS}), XS[:-1] ** 2 + XS[1:])
+    with pytest.raises(ValueError, match="must be distinct"):
+        scan(lambda a, b: a + b, None, dict(initial=x, taps=[-1, -1]), n_steps=2)
+
+
+def test_the_truncation_of_gradients_may_be_a_constant():
+    out = scan(lambda a, s: a * s, x, x0, truncate_gradient=pt.constant(2))
+    wanted = scan(lambda a, s: a * s, x, x0, truncate_gradient=2)
+    a, b = (phintys.grad(v[-1], x).eval({x: XS, x0: 1.0}) for v in (out, wanted))
+    np.testing.assert_array_equal(a, b)
+    for wrong in (pt.constant(2.5), pt.constant([2]), n):
+        with pytest.raises(TypeError, match="truncate_gradient must be a number of steps"):
+            scan(lambda a, s: a * s, x, x0, truncate_gradient=wrong)
 
 
 # ------------------------------------------------------------------------------ n_steps

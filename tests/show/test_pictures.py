@@ -52,7 +52,7 @@ def test_what_a_picture_shows(function):
         ("Mul", "middle", "", "black"),
         ("middle", "Exp", "", "black"),
         ("Exp", "Sum", "Vector(float64, shape=(?,))", "black"),
-        ("x", "Subtensor{0:}", "0", "dodgerblue"),
+        ("x", "Subtensor{start:}", "0", "dodgerblue"),
     } <= found
     outputs = [b for b in picture.boxes if b.color == "dodgerblue"]
     assert len(outputs) == 3

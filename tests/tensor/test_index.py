@@ -718,11 +718,11 @@ def test_ops_are_values():
     for op in ops:
         assert pickle.loads(pickle.dumps(op)) == op
     assert [str(op) for op in ops[:5]] == [
-        "Subtensor{0}",
-        "Subtensor{0:}",
-        "AdvancedSubtensor{0}",
-        "IncSubtensor{0}",
-        "SetSubtensor{0}",
+        "Subtensor{i}",
+        "Subtensor{start:}",
+        "AdvancedSubtensor{i}",
+        "IncSubtensor{i}",
+        "SetSubtensor{i}",
     ]
 
 

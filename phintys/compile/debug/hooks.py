@@ -16,17 +16,19 @@ from phintys.graph.variable import Apply, Variable
 
 
 class WatchedRunner(Runner):
-    """Calls ``watch(variable, value)`` for each input of the graph before it runs."""
+    """Calls ``watch(variable, value)`` for each input that a node reads, before the graph runs."""
 
     def __init__(
         self, fgraph: FunctionGraph, run: RunNode, watch: Callable[[Variable, Any], Any]
     ) -> None:
         super().__init__(fgraph, run)
         self.watch = watch
+        read = {i for _, _, inputs, _ in self.steps for i in inputs}
+        self.watched = [(k, v) for k, v in enumerate(fgraph.inputs) if self.position[v] in read]
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
-        for v, value in zip(self.fgraph.inputs, values):
-            self.watch(v, value)
+        for k, v in self.watched:
+            self.watch(v, values[k])
         return super().__call__(values)
 
 
@@ -52,7 +54,7 @@ class HookedLinker(Linker):
         """The function that computes a node of a graph from the values of its inputs."""
 
     def check_input(self, v: Variable, value: Any) -> None:
-        """Called with the value of each input of a function."""
+        """Called with the value of each input of a function that a node reads."""
 
     def run(self, fgraph: FunctionGraph) -> Callable[[Sequence[Any]], list[Any]]:
         hook = cache(self.hook)  # of each graph

@@ -134,7 +134,7 @@ class NanGuardMode(Mode):
 
     The message names the node that made it and the line of the user's program; a note lists the
     values of its inputs.  Nodes of graphs inside ops, such as the steps of a loop, are checked one
-    by one; inputs of the function are checked too.  A variable with
+    by one; so are inputs of the function that nodes read.  A variable with
     ``v.tag.nan_guard_mode_check = False`` is not checked.
 
     Parameters

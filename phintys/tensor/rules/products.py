@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, Computed, Constant, Variable
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rule import Context, Replacement, rule
@@ -22,11 +23,12 @@ from phintys.tensor.variable import TensorVariable
 
 
 class Scaled(NamedTuple):
-    """``factor * x @ y``; ``factor`` is None for 1."""
+    """``factor * x @ y``; ``factor`` is None for 1.  ``origin`` is that of the product."""
 
     factor: Variable | None
     x: Variable
     y: Variable
+    origin: Any
 
 
 def matrix_transpose(x: Variable) -> Variable:
@@ -103,7 +105,7 @@ def _scaled(ctx: Context, v: Variable) -> Scaled | None:
     if isinstance(node.op, Dot | Dot22 | Dot22Scalar):
         x, y, *factor = node.inputs
         if x.type.dtype == y.type.dtype and x.type.ndim + y.type.ndim > 2:
-            return Scaled(factor[0] if factor else None, x, y)
+            return Scaled(factor[0] if factor else None, x, y, node.origin)
         return None
     return _scaled_by_factors(ctx, v)
 
@@ -121,7 +123,7 @@ def _scaled_by_factors(ctx: Context, v: Variable) -> Scaled | None:
     if len(factors) != len(others):
         return None
     factor = factors[0] if len(factors) == 1 else functions.mul(*factors)
-    return Scaled(factor, inner.x, inner.y)
+    return Scaled(factor, inner.x, inner.y, inner.origin)
 
 
 @rule(
@@ -137,7 +139,8 @@ def scaled_product(ctx: Context, node: Apply) -> Replacement:
     found = _scaled_by_factors(ctx, node.outputs[0])
     if found is None or found.x.type.ndim != 2 or found.y.type.ndim != 2:
         return None
-    return Dot22Scalar()(found.x, found.y, found.factor)
+    with inherit(found.origin):
+        return Dot22Scalar()(found.x, found.y, found.factor)
 
 
 @rule(
@@ -178,7 +181,8 @@ def add_product(ctx: Context, node: Apply) -> Replacement:
         return None
     z, beta = _addend(ctx, whole, products)
     for p in products:
-        z, beta = _call(z, beta, p), 1.0
+        with inherit(p.origin):
+            z, beta = _call(z, beta, p), 1.0
     return like(node, functions.add(z, *rows) if rows else z)
 
 
@@ -188,7 +192,9 @@ def _addend(
     """The term that products are added to, and its factor; the first product if there is none."""
     if not whole:
         first = products.pop(0)
-        return Dot()(first.x, first.y), 1.0 if first.factor is None else first.factor
+        with inherit(first.origin):
+            z = Dot()(first.x, first.y)
+        return z, 1.0 if first.factor is None else first.factor
     if len(whole) > 1:
         return functions.add(*whole), 1.0
     (z,) = whole

@@ -106,80 +106,80 @@ JOINS = {
 }
 
 READS = {
-    "local_subtensor_merge_slice": ("v[1:][2:]", "Subtensor{0:}(v, 3)"),
-    "local_subtensor_merge_integer": ("v[1:5][0]", "Subtensor{0}(v, 1)"),
+    "local_subtensor_merge_slice": ("v[1:][2:]", "Subtensor{start:}(v, 3)"),
+    "local_subtensor_merge_integer": ("v[1:5][0]", "Subtensor{i}(v, 1)"),
     "local_subtensor_of_batch_dims": (
         "matmul(K, K)[0]",
-        "Dot(Subtensor{0}(K, 0), Subtensor{0}(K, 0))",
+        "Dot(Subtensor{i}(K, 0), Subtensor{i}(K, 0))",
     ),
-    "local_subtensor_of_elemwise": ("exp(M)[0]", "Exp(Subtensor{0}(M, 0))"),
-    "local_subtensor_of_reduce": ("M.sum(axis=1)[0]", "Sum(Subtensor{0}(M, 0))"),
-    "local_subtensor_of_dot": ("dot(M, v)[1:]", "Dot(Subtensor{0:}(M, 1), v)"),
+    "local_subtensor_of_elemwise": ("exp(M)[0]", "Exp(Subtensor{i}(M, 0))"),
+    "local_subtensor_of_reduce": ("M.sum(axis=1)[0]", "Sum(Subtensor{i}(M, 0))"),
+    "local_subtensor_of_dot": ("dot(M, v)[1:]", "Dot(Subtensor{start:}(M, 1), v)"),
     "local_advanced_subtensor_of_dot": (
         "dot(N, Q)[np.array([1])]",
-        "Dot(Subtensor{0:}(N, 1), Q)",
+        "Dot(Subtensor{start:}(N, 1), Q)",
     ),
-    "local_subtensor_of_transpose": ("M.T[0]", "Subtensor{:, 0}(M, 0)"),
+    "local_subtensor_of_transpose": ("M.T[0]", "Subtensor{:, i}(M, 0)"),
     "local_subtensor_of_expand_dims": ("v.dimshuffle('x', 0)[0]", "v"),
     "local_subtensor_of_squeeze": (
         "R.squeeze(0)[1:]",
-        "DropDims{axes=[0]}(Subtensor{:, 0:}(R, 1))",
+        "DropDims{axes=[0]}(Subtensor{:, start:}(R, 1))",
     ),
     "local_subtensor_of_alloc": ("alloc(s, 5)[2]", "s"),
     "local_subtensor_of_softmax": (
         "special.softmax(M, axis=1)[0]",
-        "Softmax{axis=[0]}(Subtensor{0}(M, 0))",
+        "Softmax{axis=[0]}(Subtensor{i}(M, 0))",
     ),
     "local_subtensor_make_vector": ("stack([s, t])[1]", "t"),
     "local_subtensor_remove_broadcastable_index": ("R[0]", "DropDims{axes=[0]}(R)"),
     "local_subtensor_shape_constant": ("N.shape[0]", "2"),
     "local_subtensor_SpecifyShape_lift": (
         "specify_shape(M, (None, 3))[0]",
-        "SpecifyShape(Subtensor{0}(M, 0), 3)",
+        "SpecifyShape(Subtensor{i}(M, 0), 3)",
     ),
-    "local_convert_negative_indices": ("N[-1]", "Subtensor{0}(N, 1)"),
-    "local_adv_idx_to_slice": ("N[:, np.array([0, 2])]", "Subtensor{:, ::0}(N, 2)"),
+    "local_convert_negative_indices": ("N[-1]", "Subtensor{i}(N, 1)"),
+    "local_adv_idx_to_slice": ("N[:, np.array([0, 2])]", "Subtensor{:, ::step}(N, 2)"),
     "local_adv_idx_to_diagonal": (
         "N[np.arange(2), np.arange(1, 3)]",
-        "ExtractDiag{offset=0, axis1=0, axis2=1, view=True}(Subtensor{:, 0:}(N, 1))",
+        "ExtractDiag{offset=0, axis1=0, axis2=1, view=True}(Subtensor{:, start:}(N, 1))",
     ),
     "bool_idx_to_nonzero": (
         "N[np.array([[True, False, False], [True, False, True]])]",
-        "AdvancedSubtensor{0, 1}(N, [0, 1, 1], [0, 0, 2])",
+        "AdvancedSubtensor{i, j}(N, [0, 1, 1], [0, 0, 2])",
     ),
     "local_useless_subtensor": ("M[:, 0:]", "M"),
     "local_useless_slice": ("v[0::1]", "v"),
 }
 
 WRITES = {
-    "local_set_to_inc_subtensor": ("set_subtensor(v[0], v[0] + s)", "IncSubtensor{0}(v, s, 0)"),
+    "local_set_to_inc_subtensor": ("set_subtensor(v[0], v[0] + s)", "IncSubtensor{i}(v, s, 0)"),
     "local_incsubtensor_of_zeros_to_setsubtensor": (
         "inc_subtensor(zeros((5,))[0], s)",
-        "SetSubtensor{0}(Alloc(0.0, 5), s, 0)",
+        "SetSubtensor{i}(Alloc(0.0, 5), s, 0)",
     ),
     "local_setsubtensor_of_constants": ("set_subtensor(zeros((4,))[1:], 0)", "Alloc(0.0, 4)"),
     "local_IncSubtensor_serialize": (
         "inc_subtensor(zeros_like(v)[0], s) + inc_subtensor(zeros_like(v)[1], t) + w",
-        "IncSubtensor{0}(IncSubtensor{0}(w, s, 0), t, 1)",
+        "IncSubtensor{i}(IncSubtensor{i}(w, s, 0), t, 1)",
     ),
     "local_add_of_sparse_write": (
         "v + set_subtensor(zeros_like(v)[0], s)",
-        "IncSubtensor{0}(v, s, 0)",
+        "IncSubtensor{i}(v, s, 0)",
     ),
     "local_read_of_write_same_indices": ("set_subtensor(v[0], s)[0]", "s"),
-    "local_slice_read_of_write": ("set_subtensor(v[1:3], w[:2])[2]", "Subtensor{0}(w, 1)"),
+    "local_slice_read_of_write": ("set_subtensor(v[1:3], w[:2])[2]", "Subtensor{i}(w, 1)"),
     "local_advanced_read_of_write_constant_indices": (
         "set_subtensor(N[:, np.array([0, 2, 1])], N)[:, np.array([0, 2, 1])]",
         "N",
     ),
     "local_write_of_write_same_indices": (
         "set_subtensor(set_subtensor(v[k], s)[k], t)",
-        "AdvancedSetSubtensor{0}(v, t, k)",
+        "AdvancedSetSubtensor{i}(v, t, k)",
     ),
     "local_useless_inc_subtensor": ("inc_subtensor(v[:], w)", "Add(v, w)"),
     "local_useless_inc_subtensor_alloc": (
         "inc_subtensor(M[k], alloc(s, 2, 3))",
-        "AdvancedIncSubtensor{0}(M, s, k)",
+        "AdvancedIncSubtensor{i}(M, s, k)",
     ),
 }
 
