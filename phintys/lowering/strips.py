@@ -45,6 +45,9 @@ CACHED_BYTES = 256 << 10
 #: Kernels that run in strips together, at most: bounds how far the last one stays behind.
 _MOST_KERNELS = 64
 
+#: Bytes of an element of all their arrays together, at most: else strips are too short for calls.
+_LARGEST_WIDTH = 128
+
 #: `Dim.size` of a start, at most.
 _LARGEST_START = 64
 
@@ -171,6 +174,9 @@ class Order:
         written = {a.memory for a in accesses if a.writes}
         if not written or len(self.kernels) == _MOST_KERNELS:
             return False
+        sizes = {a.memory: a.itemsize for a in accesses if a.memory not in self.known}
+        if self.width + sum(sizes.values()) > _LARGEST_WIDTH:
+            return False
         if not all([self._is_steady(a, a.memory in written) for a in accesses]):
             return False
         terms = self._start(accesses)
@@ -182,6 +188,11 @@ class Order:
         self.kernels.append(kernel)
         self.starts.append(start)
         return True
+
+    @property
+    def width(self) -> int:
+        """The number of bytes of an element of all arrays together."""
+        return sum([known.itemsize for known in self.known.values()])
 
     def _is_steady(self, access: _Access, written: bool) -> bool:
         """Whether memory that some kernel writes is accessed in step with the time by all."""
@@ -211,14 +222,13 @@ class Order:
     def strips(self) -> Strips:
         """The kernels that have been added."""
         sizes = {product(slot.shape) for kernel in self.kernels for slot in kernel.writes()}
-        width = sum([known.itemsize for known in self.known.values()])
         length = reduce(dim_max, sizes, ZERO)
         spans = {
             memory: (_dim(_bound({}, known.touched or {})), _dim(_bound({}, known.ahead or {})))
             for memory, known in self.known.items()
             if known.written is not None
         }
-        return Strips(tuple(self.kernels), tuple(self.starts), length, width, spans)
+        return Strips(tuple(self.kernels), tuple(self.starts), length, self.width, spans)
 
 
 def _dim(terms: Terms) -> Dim:
@@ -323,19 +333,15 @@ def _collapsed(kernel: Kernel) -> Kernel:
 
 
 def _pays(order: Order) -> bool:
-    """Whether two kernels over large arrays access the same memory."""
+    """Whether kernels over large arrays access the same memory again and again.
+
+    Where each kernel has many arrays of its own, strips would save little.
+    """
     strips = order.strips()
     if len(strips.kernels) < 2 or (strips.length.value or strips.single + 1) <= strips.single:
         return False
-    seen: set[Memory] = set()
-    for kernel in strips.kernels:
-        if _is_short(kernel):
-            continue
-        memories = {access.memory for access in _accesses(kernel)}
-        if memories & seen:
-            return True
-        seen |= memories
-    return False
+    uses = [{a.memory for a in _accesses(k)} for k in strips.kernels if not _is_short(k)]
+    return len(uses) > 1 and 2 * sum(map(len, uses)) >= 3 * len(set[Memory]().union(*uses))
 
 
 def _is_short(kernel: Kernel) -> bool:

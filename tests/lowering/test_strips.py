@@ -267,3 +267,11 @@ def test_strips_do_not_update_in_place():
     assert not runs_in_place(program, program.inputs[0], program.outputs[0])
     program.strips = []
     assert runs_in_place(program, program.inputs[0], program.outputs[0])
+
+
+def test_kernels_with_many_arrays_have_no_strips():
+    """A strip of all of them would be short."""
+    xs = [pt.dvector(f"x{k}") for k in range(40)]
+    outputs = [heat(x, 1) for x in xs]
+    program = phintys.function(xs, outputs).program
+    assert all(strips_of(program.steps[a:b]).width <= 128 for a, b in program.strips)
