@@ -54,6 +54,19 @@ def test_rows_at_the_end_are_kept(read):
     assert lengths(50, read)[0] <= AT_END[read] + ("shape" in read)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_numbers_of_steps_of_other_types(dtype):
+    m = pt.scalar("m", dtype=dtype)
+    o = scan(lambda s: s * 1.5, None, [x], n_steps=m)
+    for out, rows in ((o[m - 1], 2), (o[m - 3 :], 4), (o[m + 1 - 2], None)):
+        f = phintys.function([x, m], out, mode=REWRITTEN)
+        (node,) = loops(*f.maker.fgraph.outputs)
+        assert rows is None or node.op.outer_sitsot(node.inputs)[0].type.shape[0] == rows
+        for count in (1, 2, 127):
+            p = phintys.function([x, m], out, mode=Mode("py", None))
+            np.testing.assert_array_equal(*[g([1.0], count) for g in (f, p)])
+
+
 @pytest.mark.parametrize(
     "read", ["o[5:]", "o[n // 2]", "o[q.shape[0] - 1]", "o[::7]", "o[3], o[-1]"]
 )

@@ -71,6 +71,7 @@ _FUNCTIONS = {
     "maximum": dim_max,
     "minimum": dim_min,
 }
+_SIGNED = ("int8", "int16", "int32", "int64")
 #: ops whose result is their operand
 _SAME = ("ScalarFromTensor", "TensorFromScalar")
 
@@ -78,7 +79,7 @@ _SAME = ("ScalarFromTensor", "TensorFromScalar")
 def _operands(v: Any) -> list[Any]:
     """The integers that a `Dim` of ``v`` is made of; none if it is a symbol or a number."""
     node = v.owner
-    if node is None or v.type.dtype != "int64":
+    if node is None or v.type.dtype not in _SIGNED:
         return []
     if type(node.op).__name__ in _SAME:
         return list(node.inputs)
@@ -87,7 +88,25 @@ def _operands(v: Any) -> list[Any]:
     if not isinstance(node.op, Elemwise) or v.type.ndim:
         return []
     name = scalar_op_name(node)
-    return list(node.inputs) if name == "neg" or name in _FUNCTIONS else []
+    if name == "cast_int64":
+        return [x for x in node.inputs if x.type.dtype in _SIGNED]
+    fits = v.type.dtype == "int64" or _is_less(node, name)
+    return list(node.inputs) if fits and (name == "neg" or name in _FUNCTIONS) else []
+
+
+def _is_less(node: Apply, name: str | None) -> bool:
+    """Whether a node computes ``n - k`` of an input and a number.
+
+    It does not overflow if ``n`` is a number of steps, whatever its type.
+    """
+    if len(node.inputs) != 2 or name not in ("add", "sub"):
+        return False
+    a, b = (
+        node.inputs if name == "sub" or literal(node.inputs[1]) is not None else node.inputs[::-1]
+    )
+    k = literal(b)
+    is_input = a.owner is None and literal(a) is None
+    return is_input and k is not None and (k <= 0 if name == "add" else k >= 0)
 
 
 class ResultLengths:
@@ -95,8 +114,11 @@ class ResultLengths:
 
     def __init__(self, loop: Whole) -> None:
         self.loop, self.numbers = loop, Numbers()
-        if literal(loop.steps) is None and not _operands(loop.steps):
-            self.numbers.symbol(loop.steps, True)  # the loop requires that it is not negative
+        given = loop.steps
+        while len(found := _operands(given)) == 1 and scalar_op_name(given.owner) != "neg":
+            (given,) = found  # it is converted
+        if literal(given) is None and not found:
+            self.numbers.symbol(given, True)  # the loop requires that it is not negative
         self.steps = self.numbers(loop.steps)
 
     def most(self, p: Part) -> Dim:
