@@ -77,6 +77,12 @@ class Operand(NamedTuple):
     offset: Dim
     extra: tuple[Dim, ...] = ()
 
+    def lengths(self) -> Iterator[Dim]:
+        """The strides and the offset."""
+        yield from self.strides
+        yield self.offset
+        yield from self.extra
+
 
 # ------------------------------------------------------------------------- kernels
 
@@ -167,6 +173,13 @@ class Kernel:
         if self.ragged is None:
             return product(self.dims)
         return product(self.dims[:-1]) + self.dims[-1]
+
+    def lengths(self) -> Iterator[Dim]:
+        """All lengths, strides and offsets that the kernel uses."""
+        yield from self.dims
+        for operand in self.operands:
+            yield from operand.lengths()
+        yield from (inst.param for inst in self.body if inst.op == "dim")
 
     def reads(self) -> Iterator[Slot]:
         for i in self.body:

@@ -126,39 +126,29 @@ def step_dims(step: Step) -> Iterable[Dim]:
     """All lengths, strides and offsets that a step uses."""
     match step:
         case Kernel():
-            yield from step.dims
-            for operand in step.operands:
-                yield from operand_dims(operand)
-            yield from (inst.param for inst in step.body if inst.op == "dim")
+            yield from step.lengths()
         case Call():
             yield from (*step.sizes, *step.batch)
             for operand in (*step.operands, step.alpha, step.beta):
                 if isinstance(operand, Operand):
-                    yield from operand_dims(operand)
+                    yield from operand.lengths()
         case Scan() | Draw():
             yield from step.dims
             for operand in step.operands:
-                yield from operand_dims(operand)
+                yield from operand.lengths()
         case External():
             yield from (*step.integers, *step.batch, step.work)
             for operand in step.operands:
-                yield from operand_dims(operand)
+                yield from operand.lengths()
         case Check():
             yield from (step.left, step.right)
         case Loop():
             yield step.length
             for window in step.windows:
                 yield window.length
-                yield from operand_dims(window.operand)
+                yield from window.operand.lengths()
         case Copy() | Python() | Branch():
             return
-
-
-def operand_dims(operand: Operand) -> Iterable[Dim]:
-    """The strides and the offset of an operand."""
-    yield from operand.strides
-    yield operand.offset
-    yield from operand.extra
 
 
 class _Verifier:

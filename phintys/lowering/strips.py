@@ -166,6 +166,7 @@ class Order:
     def __init__(self) -> None:
         self.kernels: list[Kernel] = []
         self.starts: list[Dim] = []
+        self.written_slots: set[int] = set()
         self.known: dict[Memory, _Known] = {}
 
     def admit(self, kernel: Kernel) -> bool:
@@ -177,6 +178,8 @@ class Order:
         sizes = {a.memory: a.itemsize for a in accesses if a.memory not in self.known}
         if self.width + sum(sizes.values()) > _LARGEST_WIDTH:
             return False
+        if not self.written_slots.isdisjoint(_computed(kernel)):
+            return False  # a length must be known before the first strip
         if not all([self._is_steady(a, a.memory in written) for a in accesses]):
             return False
         terms = self._start(accesses)
@@ -187,6 +190,7 @@ class Order:
             self._note(access, terms)
         self.kernels.append(kernel)
         self.starts.append(start)
+        self.written_slots.update([slot.number for slot in kernel.writes()])
         return True
 
     @property
@@ -229,6 +233,12 @@ class Order:
             if known.written is not None
         }
         return Strips(tuple(self.kernels), tuple(self.starts), length, self.width, spans)
+
+
+def _computed(kernel: Kernel) -> set[int]:
+    """The numbers of the slots whose values are lengths or offsets in a kernel."""
+    symbols = set[Dim]().union(*[dim.symbols() for dim in kernel.lengths()])
+    return {key[1] for key in [symbol.args[0] for symbol in symbols] if key[0] == "item"}
 
 
 def _dim(terms: Terms) -> Dim:

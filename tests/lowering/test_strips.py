@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import product
 from typing import Any
 
@@ -21,6 +22,9 @@ from phintys.lowering.program import Kernel, Program
 from phintys.lowering.spec import IllegalProgram, verify
 from phintys.lowering.strips import Strips, pace, strips_of
 from phintys.lowering.text import parse_program, render_program
+
+
+no_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 
 
 def groups(program: Program) -> list[Strips]:
@@ -151,6 +155,18 @@ def test_neighbours_in_both_directions():
 def test_short_arrays_have_no_strips(n):
     x = pt.tensor("x", dtype="float64", shape=(n,))
     assert bool(phintys.function([x], heat(x)).program.strips) == (n > 1000)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", pytest.param("C", marks=no_compiler)])
+def test_lengths_are_known_before_the_first_strip(mode):
+    """The first kernel computes the lengths of the others."""
+    x, k = pt.matrix("x"), pt.scalar("k", dtype="int16")
+    f = phintys.function([x, k], pt.roll(x, shift=k // 2, axis=0), mode=mode)
+    value = np.arange(25.0).reshape(5, 5)
+    expected = np.roll(value, 2, 0)
+    np.testing.assert_array_equal(f(value, 4), expected)
+    found = interpret(f.program, value, np.array(4, "int16"))[0]
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_kernels_that_share_nothing_have_no_strips():
