@@ -23,7 +23,6 @@ from phintys.lowering.spec import IllegalProgram, verify
 from phintys.lowering.strips import Strips, pace, strips_of
 from phintys.lowering.text import parse_program, render_program
 
-
 no_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 
 
