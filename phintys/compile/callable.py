@@ -16,7 +16,7 @@ from phintys.compile.vm import VM
 from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late_bound
-from phintys.locks import PATIENCE, repeating, turn
+from phintys.locks import turns
 from phintys.memo import Memo
 
 #: how often a call is made, at most, until no other has replaced a value that it updates
@@ -161,6 +161,7 @@ class Function:
         self._shared_types = [(s, t, array_type(t)) for s, t in zip(maker.shared, types)]
         targets = [p - len(maker.passed) for p in maker.update_targets]
         self._updated_cells = [containers[p].storage for p in targets]
+        self._updated_ids = frozenset([id(cell) for cell in self._updated_cells])
         self._updated = targets
         self._partial: Memo[tuple[int, ...], Function] = Memo(16, "functions of some outputs")
 
@@ -180,14 +181,13 @@ class Function:
         """The results for values of the graph's inputs that are of their types; does the updates.
 
         A dict of outputs is returned as a list.  If another call has replaced a value that this
-        one updates, it is repeated, and calls that start later wait for it.
+        one updates, it is repeated, and calls that update the same values wait for it.
         """
-        if self._updated and repeating.acquire(timeout=PATIENCE):
-            repeating.release()
+        turns.wait(self._updated_ids)
         done, answer = self._attempt(values)
         if done:
             return answer
-        with turn(repeating):
+        with turns.turn(self._updated_ids):
             for _ in range(ATTEMPTS - 1):
                 done, answer = self._attempt(values)
                 if done:

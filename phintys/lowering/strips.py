@@ -237,7 +237,8 @@ class Order:
 
 def _computed(kernel: Kernel) -> set[int]:
     """The numbers of the slots whose values are lengths or offsets in a kernel."""
-    symbols = set[Dim]().union(*[dim.symbols() for dim in kernel.lengths()])
+    shapes = [dim for slot in kernel.writes() for dim in slot.shape]
+    symbols = set[Dim]().union(*[dim.symbols() for dim in (*kernel.lengths(), *shapes)])
     return {key[1] for key in [symbol.args[0] for symbol in symbols] if key[0] == "item"}
 
 
