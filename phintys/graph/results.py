@@ -81,5 +81,6 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
 
 def is_masked(value: Any) -> bool:
     """Whether a value is a masked array.  NumPy's module for these is not imported: 15 ms."""
-    module = sys.modules.get("numpy.ma")
-    return module is not None and isinstance(value, module.MaskedArray)
+    # without the class where another thread is importing the module: then no such array exists
+    cls = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return cls is not None and isinstance(value, cls)

@@ -51,6 +51,9 @@ _LARGEST_WIDTH = 128
 #: `Dim.size` of a start, at most.
 _LARGEST_START = 64
 
+#: A constant stride of an outermost loop, at most.
+_LARGEST_PACE = 2**32
+
 #: a time at which all kernels have ended: arrays are smaller
 FOREVER = 2**62
 
@@ -281,10 +284,17 @@ def _accesses(kernel: Kernel) -> list[_Access]:
         if inst.op in _WRITES:
             steps.add(kernel.operands[inst.operand].strides[0])
     step = steps.pop() if len(steps) == 1 else ZERO
-    if not step.is_nonnegative or step.value == 0:
+    if not step.is_nonnegative or step.value == 0 or _may_be_huge(step):
         return []
     accesses = [_access(kernel, inst, step) for inst in kernel.body if inst.operand >= 0]
     return accesses if all([a.steady for a in accesses if a.writes]) else []
+
+
+def _may_be_huge(step: Dim) -> bool:
+    """Whether a stride may be larger than an array, so that times would overflow."""
+    if step.value is not None:
+        return step.value > _LARGEST_PACE
+    return any([symbol.args[0][0] == "item" for symbol in step.symbols()])
 
 
 def _access(kernel: Kernel, inst: Inst, step: Dim) -> _Access:

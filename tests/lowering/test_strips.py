@@ -168,6 +168,19 @@ def test_lengths_are_known_before_the_first_strip(mode):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("step", [3, 2**31, 2**62 + 1, 2**63 - 1])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_step_of_any_size_is_written(step, known):
+    x, k = pt.vector("x"), pt.scalar("k", dtype="int64")
+    y = pt.set_subtensor(x[1:], x[:-1] * 2)
+    out = pt.set_subtensor(y[:: step if known else k], -1.0)
+    f = phintys.function([x, k], out, on_unused_input="ignore")
+    value = np.arange(7.0)
+    expected = np.concatenate([value[:1], value[:-1] * 2])
+    expected[::step] = -1
+    np.testing.assert_array_equal(f(value, step), expected)
+
+
 def test_kernels_that_share_nothing_have_no_strips():
     x, y = pt.dvectors("x", "y")
     assert not phintys.function([x, y], [pt.exp(x), pt.exp(y)]).program.strips
