@@ -223,6 +223,7 @@ def _of_loop(change: Any, node: Any, given: list[Any]) -> list[Any]:
         lambda values: _evaluated(change, inner.inputs, list(values), inner.outputs),
         given,
         lambda k: empty_rows(node, [_narrow(v, x) for v, x in zip(given, node.inputs)])[k],
+        lambda group: f"a result of {node.op}",
     )
 
 
