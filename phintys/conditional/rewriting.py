@@ -106,7 +106,7 @@ def merge_sum(ctx: Context, node: Apply) -> Replacement:
 def read_of_ifelse(ctx: Context, node: Apply) -> Replacement:
     """A branch computes only what is read, if nothing else uses its value."""
     x, *indices = node.inputs
-    if x.owner is None or not ctx.single_use(x):
+    if x.owner is None or not isinstance(x.owner.op, IfElse) or not ctx.single_use(x):
         return None
     true, false = (node.op(chosen(x.owner, x, side), *indices) for side in (True, False))
     return IfElse(1).make_node(x.owner.inputs[0], true, false).outputs[0]
