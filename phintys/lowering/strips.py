@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import NamedTuple, Union
 
 import numpy as np
@@ -35,6 +35,7 @@ import numpy as np
 from phintys.dims import ONE, ZERO, Dim, coefficients, dim_max, product, total
 from phintys.lowering.collapse import collapse
 from phintys.lowering.program import Inst, Kernel, Operand, Program, Slot
+from phintys.memo import Memo
 
 #: Bytes of a strip in all arrays together: with what is read beside it, the L2 cache holds it.
 STRIP_BYTES = 128 << 10
@@ -102,15 +103,16 @@ class Strips(NamedTuple):
 
 def strips_of(kernels: Iterable[Kernel]) -> Strips | None:
     """The kernels with their starts; None if they cannot run in strips."""
-    return _strips_of(tuple(kernels))
+    key = tuple(kernels)
+    found = _found[key]
+    if found is None:
+        order = Order()
+        admitted = all([order.admit(kernel) for kernel in key])
+        found = _found.keep(key, (order.strips() if admitted else None,))
+    return found[0]
 
 
-@lru_cache(maxsize=32)
-def _strips_of(kernels: tuple[Kernel, ...]) -> Strips | None:
-    order = Order()
-    if not all([order.admit(kernel) for kernel in kernels]):
-        return None
-    return order.strips()
+_found: Memo[tuple[Kernel, ...], tuple[Strips | None]] = Memo(32, "strips of kernels")
 
 
 def pace(kernel: Kernel) -> Dim:
