@@ -177,6 +177,10 @@ class FunctionGraph:
         users = chain(self.apply_nodes, self._output_nodes)
         return dict(Counter(chain.from_iterable([node.inputs for node in users])))
 
+    def forget_clients(self) -> None:
+        """Drop the table of uses; it is made again when it is asked for."""
+        self._clients = None
+
     @property
     def has_clients(self) -> bool:
         """Whether the table `clients` has been made."""

@@ -85,8 +85,13 @@ class RuleSet(GraphRewriter):
         graph is then as it was.
         """
         with making, collection_paused():
-            # the state of the run, which is as large as the graph, is freed before `install`
-            outputs, original, order = Normalizer(self, fgraph).run()
+            had_clients = fgraph.has_clients
+            try:
+                # the state of the run, which is as large as the graph, is freed before `install`
+                outputs, original, order = Normalizer(self, fgraph).run()
+            finally:
+                if not had_clients:  # a rule has asked for them amid changes
+                    fgraph.forget_clients()
             return install(fgraph, outputs, original, order, self.name or "rules")
 
 
