@@ -19,6 +19,7 @@ from phintys.graph.packed import PackedGraph
 from phintys.graph.shared import SharedVariable, shared
 from phintys.graph.traversal import ancestors, graph_inputs
 from phintys.graph.variable import AtomicVariable, Variable
+from phintys.locks import exclusive
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Specification:
     kept: dict[SymbolicInput, SharedVariable] = field(default_factory=dict)
 
     @property
+    @exclusive
     def fgraph(self) -> FunctionGraph:
         """The graph."""
         graph = self.held
@@ -223,11 +225,10 @@ def _as_outs(outputs: Any) -> tuple[list[SymbolicOutput], str, list[Any]]:
         return [], "nothing", []
     if isinstance(outputs, Mapping):
         return [_as_out(o) for o in outputs.values()], "dict", list(outputs)
-    if isinstance(outputs, Variable | SymbolicOutput):
-        return [_as_out(outputs)], "single", []
-    if not isinstance(outputs, Iterable) or isinstance(outputs, str) or hasattr(outputs, "dtype"):
-        return [_as_out(outputs)], "single", []  # raises
-    return [_as_out(o) for o in outputs], "list", []
+    is_array = hasattr(outputs, "dtype")
+    if isinstance(outputs, Iterable) and not is_array and not isinstance(outputs, Variable | str):
+        return [_as_out(o) for o in outputs], "list", []
+    return [_as_out(outputs)], "single", []
 
 
 def _as_out(o: Any) -> SymbolicOutput:

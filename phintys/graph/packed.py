@@ -20,7 +20,7 @@ class PackedGraph:
     """A graph that `unpack` makes again, of copies of its nodes.
 
     ``inputs`` and ``update_mapping`` are those of the graph; there is an item in ``outputs`` for
-    each output.
+    each output.  Attributes that were set on the graph, and the state of its features, are lost.
 
     >>> import phintys.tensor as pt
     >>> x = pt.dvector("x")
@@ -33,8 +33,17 @@ class PackedGraph:
     # holds for each node its place in ``ops`` and ``origins``, how many inputs it has and their
     # numbers, how many outputs it has, and the places in ``prototypes`` of what they are copies of
     __slots__ = (
-        *("code", "features", "inputs", "numbers", "ops", "origins", "outputs", "prototypes"),
-        *("roots", "tags", "update_mapping"),
+        "code",
+        "features",
+        "inputs",
+        "numbers",
+        "ops",
+        "origins",
+        "outputs",
+        "prototypes",
+        "roots",
+        "tags",
+        "update_mapping",
     )
 
     def __init__(self, fgraph: FunctionGraph) -> None:

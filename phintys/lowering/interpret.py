@@ -90,14 +90,11 @@ class _Run:
         for slot in program.slots:
             if slot.kind == "constant" or (slot.kind == "object" and slot.data is not None):
                 self.fill(slot, slot.data)
-        ranges, place = dict(program.strips), 0
-        while place < len(program.steps):
-            stop = ranges.get(place, place + 1)
-            if place in ranges:
-                self.strips(program.steps[place:stop])
+        for step in program.in_strips():
+            if isinstance(step, list):
+                self.strips(step)
             else:
-                self.handlers[type(program.steps[place])](program.steps[place])
-            place = stop
+                self.handlers[type(step)](step)
         return [self.value(slot) for slot in program.outputs]
 
     # ----- slots

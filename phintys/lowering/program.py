@@ -429,6 +429,15 @@ class Program:
     strips: list[tuple[int, int]] = field(default_factory=list)
     origins: list[Any] = field(default_factory=list)
 
+    def in_strips(self) -> Iterator[Step | list[Step]]:
+        """The steps in order, those of each range of ``strips`` as a list."""
+        place = 0
+        for first, stop in self.strips:
+            yield from self.steps[place:first]
+            yield self.steps[first:stop]
+            place = stop
+        yield from self.steps[place:]
+
 
 def inner_programs(step: Step) -> tuple[Program, ...]:
     """The Programs inside a step."""

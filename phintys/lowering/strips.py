@@ -46,7 +46,8 @@ CACHED_BYTES = 256 << 10
 #: Kernels that run in strips together, at most: bounds how far the last one stays behind.
 _MOST_KERNELS = 64
 
-#: Bytes of an element of all their arrays together, at most: else strips are too short for calls.
+#: Bytes of an element of all their arrays together, at most; `STRIP_BYTES` divided by them is the
+#: number of elements of a strip.
 _LARGEST_WIDTH = 128
 
 #: `Dim.size` of a start, at most.
@@ -172,7 +173,9 @@ class Order:
         self.kernels: list[Kernel] = []
         self.starts: list[Dim] = []
         self.written_slots: set[int] = set()
+        self.used: list[set[Memory]] = []  # what each kernel accesses
         self.known: dict[Memory, _Known] = {}
+        self.width = 0  # the number of bytes of an element of all arrays together
 
     def admit(self, kernel: Kernel) -> bool:
         """Add a kernel, if it can run in strips after those before it; whether it was added."""
@@ -181,7 +184,8 @@ class Order:
         if not written or len(self.kernels) == _MOST_KERNELS:
             return False
         sizes = {a.memory: a.itemsize for a in accesses if a.memory not in self.known}
-        if self.width + sum(sizes.values()) > _LARGEST_WIDTH:
+        width = self.width + sum(sizes.values())
+        if width > _LARGEST_WIDTH:
             return False
         if not self.written_slots.isdisjoint(_computed(kernel)):
             return False  # a length must be known before the first strip
@@ -196,12 +200,9 @@ class Order:
         self.kernels.append(kernel)
         self.starts.append(start)
         self.written_slots.update([slot.number for slot in kernel.writes()])
+        self.used.append({a.memory for a in accesses})
+        self.width = width
         return True
-
-    @property
-    def width(self) -> int:
-        """The number of bytes of an element of all arrays together."""
-        return sum([known.itemsize for known in self.known.values()])
 
     def _is_steady(self, access: _Access, written: bool) -> bool:
         """Whether memory that some kernel writes is accessed in step with the time by all."""
@@ -358,12 +359,15 @@ def _collapsed(kernel: Kernel) -> Kernel:
 def _pays(order: Order) -> bool:
     """Whether kernels over large arrays access the same memory again and again.
 
-    Where each kernel has many arrays of its own, strips would save little.
+    Where each kernel has many arrays of its own, strips would save little: on average, each array
+    must be used one and a half times.
     """
-    strips = order.strips()
-    if len(strips.kernels) < 2 or (strips.length.value or strips.single + 1) <= strips.single:
+    if len(order.kernels) < 2:
         return False
-    uses = [{a.memory for a in _accesses(k)} for k in strips.kernels if not _is_short(k)]
+    strips = order.strips()
+    if (strips.length.value or strips.single + 1) <= strips.single:
+        return False
+    uses = [used for k, used in zip(order.kernels, order.used) if not _is_short(k)]
     return len(uses) > 1 and 2 * sum(map(len, uses)) >= 3 * len(set[Memory]().union(*uses))
 
 

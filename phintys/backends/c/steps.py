@@ -123,14 +123,11 @@ class Steps:
         for slot in self.program.slots:
             if slot.kind in ("input", "constant"):
                 self.item(slot)
-        stops, place = dict(self.program.strips), 0
-        while place < len(self.program.steps):
-            stop = stops.get(place, place + 1)
-            if place in stops:
-                self._strips(self.program.steps[place:stop])
+        for step in self.program.in_strips():
+            if isinstance(step, list):
+                self._strips(step)
             else:
-                self._step(self.program.steps[place])
-            place = stop
+                self._step(step)
         for slot in self.program.outputs:
             self.allocate(slot)
 

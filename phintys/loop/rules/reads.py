@@ -20,7 +20,7 @@ from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.lengths import Lengths
 from phintys.tensor.rules.match import scalar_op_name
 from phintys.tensor.rules.reading import index_of, read
-from phintys.tensor.shape import Shape_i, shape_i
+from phintys.tensor.shape import ScalarFromTensor, Shape_i, TensorFromScalar, shape_i
 
 
 class Numbers:
@@ -72,8 +72,6 @@ _FUNCTIONS = {
     "minimum": dim_min,
 }
 _SIGNED = ("int8", "int16", "int32", "int64")
-#: ops whose result is their operand
-_SAME = ("ScalarFromTensor", "TensorFromScalar")
 
 
 def _operands(v: Any) -> list[Any]:
@@ -81,7 +79,7 @@ def _operands(v: Any) -> list[Any]:
     node = v.owner
     if node is None or v.type.dtype not in _SIGNED:
         return []
-    if type(node.op).__name__ in _SAME:
+    if isinstance(node.op, ScalarFromTensor | TensorFromScalar):
         return list(node.inputs)
     if isinstance(node.op, Lengths):
         return [node.inputs[v.index]]

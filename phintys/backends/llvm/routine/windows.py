@@ -17,9 +17,9 @@ from phintys.dims import Dim, dim_max, dim_min
 from phintys.lowering.program import Slot
 from phintys.lowering.strips import Strips
 
-#: Elements: a window moves by a multiple of this, so vectors are aligned as in whole arrays.
+#: Elements: a window begins by a multiple of this before element 0, so in the first strip vectors
+#: are aligned as in whole arrays.
 _UNIT = 64
-
 
 #: Windows of a range of kernels, at most: each takes some instructions.
 _MOST = 8
