@@ -33,8 +33,8 @@ from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["det", "slogdet"]
 
-#: from which relative change of a determinant, by one of elements and in proportion to their number
-#: in a row, its second derivatives are not computed from the inverse
+#: Second derivatives of a determinant are not computed from the inverse if the factor by which it
+#: multiplies relative errors of elements, ``sum(abs(inv(x) * x.T)) / n``, is at least this.
 ILL_CONDITIONED = 10
 
 
