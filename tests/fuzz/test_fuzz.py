@@ -10,7 +10,7 @@ from pathlib import Path
 import fuzz_generate
 import numpy as np
 import pytest
-from fuzz_compare import hides_a_step_that_fails
+from fuzz_compare import _evaluated, _moving, hides_a_step_that_fails
 from fuzz_draw import Drawer, Failing, Unfit
 from fuzz_functions import OUT, draw_public, public_functions, undrawn
 from fuzz_numpy import NUMPY
@@ -21,6 +21,7 @@ from fuzz_uses import USES
 from fuzz_values import in_layout
 
 import phintys
+import phintys.tensor as pt
 
 HERE = Path(__file__).parent
 CORPUS = sorted((HERE / "corpus").glob("*.py"))
@@ -141,3 +142,12 @@ def test_fixed_seeds_find_nothing() -> None:
     done = fuzz("--seed", 0, "--count", 200, "--quick", "--workers", 1)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "200 graphs" in done.stdout
+
+
+def test_rounding_leaves_values_that_are_set_as_they_are() -> None:
+    x = pt.matrix("x")
+    pooled = pt.signal.max_pool_2d_same_size(x, (1, 2))  # set into zeros
+    value = np.array([[0.1, 0.3, 0.2], [0.7, 0.6, 0.5]])
+    for k in range(4):
+        (found,) = _evaluated(_moving(k), [x], [value], [pooled])
+        assert ((found != 0) == [[False, True, False], [True, False, False]]).all()
