@@ -99,16 +99,16 @@ def test_only_a_loop_of_no_steps_may_hide_one_that_fails(
         assert hides_a_step_that_fails(built, ones) == hides
 
 
-def sum_with_shared(updates: dict[str, str]) -> Built:
-    """A program that adds a shared variable to its argument; both are ones."""
+def sum_with_shared() -> Built:
+    """A program that adds its argument to a shared variable, and returns the sum; both are ones."""
     ones = in_layout(np.ones(3))
     inputs = [Input(name, "float64", (None,), ones) for name in ("x0", "s1")]
-    return Built(Program(inputs, [Statement("v0", "x0 + s1")], ["v0"], updates))
+    return Built(Program(inputs, [Statement("v0", "x0 + s1")], ["v0"], {"s1": "v0"}))
 
 
 @pytest.mark.parametrize("use", sorted(USES))
 def test_each_use_of_a_function_finds_another_result(use: str) -> None:
-    built = sum_with_shared({} if use == "in_threads" else {"s1": "v0"})
+    built = sum_with_shared()
     judge = Judge(built, built.truth(), Plan())
     assert judge.conditioning  # of this program
     f = phintys.function(built.inputs, built.outputs, updates=built.updates)
@@ -122,7 +122,7 @@ def test_each_use_of_a_function_finds_another_result(use: str) -> None:
 
 
 def test_a_result_that_a_later_call_changes_is_found() -> None:
-    built = sum_with_shared({})
+    built = sum_with_shared()
     judge = Judge(built, built.truth(), Plan())
     memory = np.full(3, 2.0)
     assert "earlier call" in USES["kept"](judge, lambda x: [memory], [memory.copy()])
