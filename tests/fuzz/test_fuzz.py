@@ -69,7 +69,7 @@ def replayed() -> dict[str, str]:
     return {name: rest for name, _, rest in lines}
 
 
-BACKENDS = ("llvm", "llvm unrewritten", "numpy", "interpreter", "c")
+BACKENDS = ("llvm", "llvm unrewritten", "numpy", "interpreter", "c", "differences")
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda p: p.stem)
