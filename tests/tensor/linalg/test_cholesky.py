@@ -291,9 +291,10 @@ def test_nan_and_infinity_in_the_triangle_that_is_read(mode, dtype, lower):
 
 
 @pytest.mark.widths
+@pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES[:2])
-def test_nan_and_infinity_in_packs(dtype):
-    check_damaged("FAST_RUN", dtype, True)
+def test_nan_and_infinity_in_packs(dtype, lower):
+    check_damaged("FAST_RUN", dtype, lower)
 
 
 @pytest.mark.parametrize("mode", BACKENDS[:3])
