@@ -43,6 +43,10 @@ STRIP_BYTES = 128 << 10
 #: Bytes of arrays, at most, that form a single strip: the L2 cache holds them.
 CACHED_BYTES = 256 << 10
 
+#: Elements: strips and starts are multiples of this if they are constants, so that all strips of
+#: a kernel begin at the same place in a cache line.
+_UNIT = 16
+
 #: Kernels that run in strips together, at most: bounds how far the last one stays behind.
 _MOST_KERNELS = 64
 
@@ -88,7 +92,8 @@ class Strips(NamedTuple):
     @property
     def step(self) -> int:
         """The length of a strip, in elements."""
-        return max(1, STRIP_BYTES // self.width)
+        step = STRIP_BYTES // self.width
+        return max(1, step - step % _UNIT if step > _UNIT else step)
 
     @property
     def single(self) -> int:
@@ -191,7 +196,7 @@ class Order:
             return False  # a length must be known before the first strip
         if not all([self._is_steady(a, a.memory in written) for a in accesses]):
             return False
-        terms = self._start(accesses)
+        terms = _rounded(self._start(accesses))
         start = _dim(terms)
         if start.size > _LARGEST_START:
             return False
@@ -250,6 +255,12 @@ def _computed(kernel: Kernel) -> set[int]:
 
 def _dim(terms: Terms) -> Dim:
     return total([term * factor for term, factor in terms.items()])
+
+
+def _rounded(a: Terms) -> Terms:
+    """A length that is at least as large, with a constant that is a multiple of `_UNIT`."""
+    constant = -(-a.get(ONE, 0) // _UNIT) * _UNIT
+    return {**a, ONE: constant} if ONE in a else a
 
 
 def _sum(a: Terms, b: Terms, sign: int = 1) -> Terms:
@@ -367,11 +378,11 @@ def _pays(order: Order) -> bool:
     strips = order.strips()
     if (strips.length.value or strips.single + 1) <= strips.single:
         return False
-    uses = [used for k, used in zip(order.kernels, order.used) if not _is_short(k)]
+    uses = [used for k, used in zip(order.kernels, order.used) if not is_short(k)]
     return len(uses) > 1 and 2 * sum(map(len, uses)) >= 3 * len(set[Memory]().union(*uses))
 
 
-def _is_short(kernel: Kernel) -> bool:
+def is_short(kernel: Kernel) -> bool:
     """Whether a kernel provably has few points."""
     points = 1
     for dim in kernel.dims:

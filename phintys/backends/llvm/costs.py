@@ -23,6 +23,10 @@ MOST_SINGLE_LANES = 8
 #: register; with four, registers spill.
 SPECIAL_VECTORS = 2
 
+#: Bytes of vectors, at least, for which neighbours (see `neighbours`) are shuffled, not loaded:
+#: loads of shorter ones rarely cross cache lines.
+NEIGHBOUR_BYTES = 32
+
 # ----------------------------------------------------------------------- innermost loops
 
 #: Unrolling factor of a cheap reduction: vectors per iteration, with an accumulator each, to hide
