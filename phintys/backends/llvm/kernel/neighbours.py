@@ -84,15 +84,10 @@ class Neighbours:
         self.groups: list[_Group] = []
         if not all(_is_plain(i) for i in insts):
             return
-        kernel = lanes.kernel
-        written = {lanes.operand(i).slot for i in kernel.body if i.op in ("store", "accumulate")}
-        types = {
-            i.operand: Type(i.dtype, width)
-            for i in insts
-            if i.op == "load" and lanes.is_packed(i) and lanes.operand(i).slot not in written
-        }
+        loads = [i for i in insts if i.op == "load" and lanes.is_packed(i)]
+        types = {i.operand: Type(i.dtype, width) for i in loads}
         wide = [n for n, t in sorted(types.items()) if _is_wide(t)]
-        self.groups = [_group(found, types) for found in near(kernel.operands, wide, width)]
+        self.groups = [_group(found, types) for found in near(lanes.kernel.operands, wide, width)]
 
     @property
     def types(self) -> list[str]:
@@ -125,13 +120,14 @@ class Neighbours:
             result.append(middle)
             place.loaded[group.middle] = w(f"bitcast {words.text} {middle} to {t.text}")
             for number, distance in group.before.items():
-                x = w.shuffled(words, last, range(t.width - distance, 2 * t.width - distance), middle)
+                start = t.width - distance
+                x = w.shuffled(words, last, range(start, start + t.width), middle)
                 place.loaded[number] = w(f"bitcast {words.text} {x} to {t.text}")
         return result
 
 
 def _is_wide(t: Type) -> bool:
-    """Whether vectors are so wide that many of them cross cache lines."""
+    """Whether vectors are so wide that unaligned ones cross cache lines."""
     return t.kind in "iuf" and t.width * t.bytes >= costs.NEIGHBOUR_BYTES
 
 

@@ -64,7 +64,7 @@ class VectorLoop:
         self.values = self._splats()
         lanes.divisors = self._divisors()
         packed = [i for i in self.insts if lanes.is_packed(i)]
-        is_long = inner.unroll == 1 and not self.length.isdigit()
+        is_long = self.width > 1 and inner.unroll == 1 and not self.length.isdigit()
         self.neighbours = Neighbours(lanes, self.insts if is_long else [], self.width)
         loaded = {i.operand for i in packed if i.op != "store"}
         self.loaded = sorted(loaded - self.neighbours.shuffled)
