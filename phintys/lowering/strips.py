@@ -40,8 +40,8 @@ from phintys.memo import Memo
 #: Bytes of a strip in all arrays together: with what is read beside it, the L2 cache holds it.
 STRIP_BYTES = 128 << 10
 
-#: Bytes of a strip in the arrays of one kernel together: the L1 cache holds them.  Measured: strips
-#: of half the size spend a fifth of the time on calls, without this limit loads take a tenth longer.
+#: Bytes of a strip in the arrays of one kernel together: the L1 cache holds them.  Measured, on ten
+#: steps of the heat equation: a tenth less time than without this limit; half of it gains nothing.
 KERNEL_BYTES = 24 << 10
 
 #: Bytes of arrays, at most, that form a single strip: the L2 cache holds them.

@@ -30,14 +30,17 @@ def near(operands: Sequence[Operand], numbers: Iterable[int], most: int) -> list
 
     Only the operands of these numbers; distances are ascending, at most ``most``, not all 0.
     """
-    found: dict[object, list[tuple[int, int]]] = {}
+    alike: dict[object, list[int]] = {}
     for number in numbers:
         operand = operands[number]
         if not operand.extra:
-            terms = coefficients(operand.offset)
+            alike.setdefault((operand.slot, operand.strides), []).append(number)
+    found: dict[object, list[tuple[int, int]]] = {}
+    for key, several in alike.items():
+        for number in several if len(several) > 1 else ():
+            terms = coefficients(operands[number].offset)
             constant = terms.pop(ONE, 0)
-            key = (operand.slot, operand.strides, frozenset(terms.items()))
-            found.setdefault(key, []).append((constant, number))
+            found.setdefault((key, *terms.items()), []).append((constant, number))
     return [group for members in found.values() for group in _split(sorted(members), most)]
 
 

@@ -79,11 +79,10 @@ class Special:
     def _operands(self, operands: Sequence[Operand]) -> tuple[Operand, ...]:
         """The general operands; offsets of neighbours are that of the first plus a constant."""
         result = [self._operand(o) for o in operands]
-        if len(self._slots) < len(operands):
-            for group in near(operands, range(len(operands)), costs.MOST_LANES):
-                start = result[next(iter(group))].offset
-                for number, distance in group.items():
-                    result[number] = result[number]._replace(offset=start + distance)
+        for group in near(operands, range(len(operands)), costs.MOST_LANES):
+            start = result[next(iter(group))].offset
+            for number, distance in group.items():
+                result[number] = result[number]._replace(offset=start + distance)
         return tuple(result)
 
     def _operand(self, operand: Operand) -> Operand:
