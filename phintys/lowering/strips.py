@@ -78,9 +78,9 @@ class Strips(NamedTuple):
     """Kernels that may run in strips, and their starts.
 
     ``length`` is the number of elements of the largest array that they write, ``width`` the number
-    of bytes of an element of all their arrays together, ``widest`` that of the arrays of one kernel;
-    ``by_rows``: an iteration may take more than an element.  At time ``t`` they access the elements
-    from ``t - behind`` to ``t + ahead`` of a memory that they write: ``spans`` holds these two.
+    of bytes of an element of all their arrays together, ``widest`` that of the arrays of a kernel.
+    At time ``t`` they access the elements from ``t - behind`` to ``t + ahead`` of a memory that
+    they write: ``spans`` holds these two.
     """
 
     kernels: tuple[Kernel, ...]
@@ -88,7 +88,6 @@ class Strips(NamedTuple):
     length: Dim
     width: int
     widest: int
-    by_rows: bool
     spans: dict[Memory, tuple[Dim, Dim]]
 
     @property
@@ -98,10 +97,12 @@ class Strips(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The length of a strip, in elements; rows overlap by rows, so long strips save copies."""
+        """The length of a strip, in elements; a long one where strips overlap by long rows."""
         step = STRIP_BYTES // self.width
-        if not self.by_rows:
-            step = min(step, KERNEL_BYTES // self.widest)
+        near = min(step, KERNEL_BYTES // self.widest)
+        overlaps = [(behind + ahead).value for behind, ahead in self.spans.values()]
+        if all([overlap is not None and overlap <= near for overlap in overlaps]):
+            step = near
         return max(1, step - step % _UNIT if step > _UNIT else step)
 
     @property
@@ -191,7 +192,6 @@ class Order:
         self.known: dict[Memory, _Known] = {}
         self.width = 0  # the number of bytes of an element of all arrays together
         self.widest = 0  # that of all arrays of a kernel
-        self.by_rows = False
 
     def admit(self, kernel: Kernel) -> bool:
         """Add a kernel, if it can run in strips after those before it; whether it was added."""
@@ -219,7 +219,6 @@ class Order:
         self.used.append({a.memory for a in accesses})
         self.width = width
         self.widest = max(self.widest, sum({a.memory: a.itemsize for a in accesses}.values()))
-        self.by_rows = self.by_rows or pace(kernel).value != 1
         return True
 
     def _is_steady(self, access: _Access, written: bool) -> bool:
@@ -257,7 +256,7 @@ class Order:
             if known.written is not None
         }
         kernels, starts = tuple(self.kernels), tuple(self.starts)
-        return Strips(kernels, starts, length, self.width, self.widest, self.by_rows, spans)
+        return Strips(kernels, starts, length, self.width, self.widest, spans)
 
 
 def _computed(kernel: Kernel) -> set[int]:

@@ -2,8 +2,8 @@
 
 The text of a kernel does not depend on its slots, on constants in its body, or on lengths and
 strides (except small lengths, the strides 0 and 1, and the distances of `neighbours`): these are
-arguments.  A `General` kernel has placeholders instead of them.  Kernels with equal general kernels share one text, which is emitted
-once.
+arguments.  A `General` kernel has placeholders instead of them.  Kernels with equal general kernels
+share one text, which is emitted once.
 """
 
 from __future__ import annotations

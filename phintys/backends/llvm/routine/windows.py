@@ -20,9 +20,9 @@ from phintys.lowering.strips import Strips, is_short
 #: Elements: a multiple of this many fills whole cache lines.
 _UNIT = 64
 
-#: Bytes: the sizes of windows are multiples of this.  A load waits for an earlier store to the same
-#: place modulo 4096; kernels that go from one window to another have the same place in both.
-_PAGE = 4096
+#: Bytes: the sizes of windows are odd multiples of this.  A load waits for an earlier store to the
+#: same place modulo twice as much; the same elements of two windows are as far as possible apart.
+_HALF_PAGE = 2048
 
 #: Windows of a range of kernels, at most: each takes some instructions.
 _MOST = 8
@@ -57,7 +57,8 @@ class Window(NamedTuple):
         """The size of the memory: of the window, or of an array for which there is one strip."""
         least = Dim.const(self.strips.single * self.itemsize)
         size = dim_min(whole, dim_max(self.bytes, least)) + self.pad
-        return (size + (_PAGE - 1)) // _PAGE * _PAGE
+        pages = (size + (_HALF_PAGE - 1)) // (2 * _HALF_PAGE)
+        return pages * (2 * _HALF_PAGE) + _HALF_PAGE
 
 
 def windows_of(strips: Strips, uses: Mapping[Slot, int]) -> list[Window]:
@@ -88,10 +89,12 @@ def _window(storage: int, slots: list[Slot], strips: Strips) -> Window:
 
 def _first(storage: int, strips: Strips) -> int:
     """The first element that a loop over most of the elements writes, if it is a constant."""
-    for kernel in strips.kernels:
-        for inst in kernel.body:
-            operand = kernel.operands[inst.operand]
-            if inst.op == "store" and operand.slot.storage == storage and not is_short(kernel):
-                if operand.offset.value is not None:
-                    return operand.offset.value
-    return 0
+    operands = [
+        kernel.operands[inst.operand]
+        for kernel in strips.kernels
+        if not is_short(kernel)
+        for inst in kernel.body
+        if inst.op == "store"
+    ]
+    written = [o.offset.value for o in operands if o.slot.storage == storage]
+    return next((first for first in written if first is not None), 0)
