@@ -17,10 +17,9 @@ integers.  Two lengths that must be equal, and cannot be proven equal, are compa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
-from phintys.dims import ONE, ZERO, Dim, DimLike, dim_max, dim_min, product
+from phintys.dims import ONE, ZERO, Dim, DimLike, dim_max, dim_min
 from phintys.graph.builder import At, Each, Looped, Row, Segments, Window
 from phintys.graph.variable import Apply
 from phintys.lowering.arrays import ArrayBuilder, NotNative
@@ -321,9 +320,6 @@ class Builder(ArrayBuilder):
         if not routine.is_available(dtype):
             raise NotNative(f"{routine.name} for {dtype}")
         batch = self._shape(batch)
-        if routine.grouped and len(batch) != 1:
-            call = partial(self.external, routine, dtype, integers, work=work, scratch=scratch)
-            return self._flattened(call, reads, updates, writes, batch)
         outer = 0 if routine.grouped else len(batch)  # axes of which an item is at one index
         args = [self._with_contiguous_items(v, outer) for v in reads]
         args += [self._array(v) for v in updates]
@@ -334,24 +330,6 @@ class Builder(ArrayBuilder):
         call = ExternalCall(routine, dtype, lengths, tuple(args), tuple(slots), batch, work, blocks)
         self._add(call)
         return [self._add(Source(slot, (call,))) for slot in slots]
-
-    def _flattened(
-        self,
-        call: Callable[..., list[Value]],
-        reads: Sequence[Value],
-        updates: Sequence[Value],
-        writes: Sequence[tuple[str, Sequence[DimLike]]],
-        batch: Shape,
-    ) -> list[Value]:
-        """`external`, which ``call`` calls, with a batch of one axis, not of several or none."""
-        count, n = product(batch), len(batch)
-
-        def flat(v: Value) -> Value:
-            return self.reshape(v, (count, *self.shape(v)[n:]))
-
-        reads, updates = [*map(flat, reads)], [*map(flat, updates)]
-        found = call(reads, updates, writes, (count,))
-        return [self.reshape(v, (*batch, *self.shape(v)[1:])) for v in found]
 
     # ---------------------------------------------------------------- random numbers
     def draw(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from phintys.dims import ONE, ZERO, Dim
+from phintys.dims import ONE, ZERO, Dim, product
 from phintys.graph.builder import Window
 from phintys.lowering.clusters import Cluster
 from phintys.lowering.program import (
@@ -171,24 +171,32 @@ class ExternalCall(CallValue):
 
     def call_steps(self, layouts: Layouts) -> list[Step]:
         """Copies of the initial values, then the call."""
-        find, n = layouts.builder.canonical, len(self.batch)
-        integers, batch = tuple(map(find, self.integers)), tuple(map(find, self.batch))
+        find = layouts.builder.canonical
         writes = len(self.results) + len(self.scratch)
         reads = self.routine.count_of_arrays - writes
         initial = self.args[reads:]
         operands: list[Operand] = []
         for arg in self.args[:reads]:
             slot, offset, strides = arg.address(layouts)
-            operands.append(Operand(slot, strides[:n], offset))
+            strides = self._along_batch(strides, tuple(map(find, arg.shape)))
+            operands.append(Operand(slot, strides, offset))
         for slot in self.results:
-            operands.append(Operand(slot, layouts.strides(slot.shape)[:n], ZERO))
-        operands += [Operand(slot, (ZERO,) * n, ZERO) for slot in self.scratch]
+            strides = self._along_batch(layouts.strides(slot.shape), slot.shape)
+            operands.append(Operand(slot, strides, ZERO))
+        batch = (product(self.batch),) if self.routine.grouped else self.batch
+        operands += [Operand(slot, (ZERO,) * len(batch), ZERO) for slot in self.scratch]
         roles = "r" * reads + "u" * len(initial) + "w" * (writes - len(initial))
         copies = [Copy(layouts.slot(v), slot) for v, slot in zip(initial, self.results)]
-        work = find(self.work)
-        dtype = self.dtype_of_routine
-        call = External(self.routine, dtype, integers, roles, tuple(operands), batch, work)
+        call = External(
+            self.routine, self.dtype_of_routine, tuple(map(find, self.integers)), roles,
+            tuple(operands), tuple(map(find, batch)), find(self.work),
+        )  # fmt: skip
         return [*copies, call]
+
+    def _along_batch(self, strides: Shape, shape: Shape) -> Shape:
+        """The strides of an array along the batch: for a grouped routine, the length of an item."""
+        n = len(self.batch)
+        return (product(shape[n:]),) if self.routine.grouped else strides[:n]
 
 
 class DrawCall(CallValue):

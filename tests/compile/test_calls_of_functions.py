@@ -49,6 +49,18 @@ class Doubled(phintys.Op):
         output_storage[0][0] = 2 * inputs[0]
 
 
+class Slow(phintys.Op):
+    """An op that lets other threads run, and returns its input."""
+
+    __props__ = ()
+    itypes = (pt.dmatrix,)
+    otypes = (pt.dmatrix,)
+
+    def perform(self, node, inputs, output_storage):
+        time.sleep(1e-4)
+        output_storage[0][0] = inputs[0].copy()
+
+
 @pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
 def test_calls_from_threads_agree_with_calls_in_turn(mode):
     count = 2500 if mode == "FAST_RUN" else 250  # for each of four functions
@@ -97,6 +109,16 @@ def test_no_update_is_lost_if_threads_call_a_function(mode):
     s = pt.dscalar("s")
     g = phintys.function([phintys.In(s, value=0.0, update=s + 1)], s, mode=mode)
     assert sorted(map(float, in_threads(lambda _: g(), range(400)))) == [*range(400)]
+
+
+@pytest.mark.parametrize("step", [pt.sin, Slow()])
+@pytest.mark.parametrize("made", [np.zeros, lambda shape: np.zeros(shape).T])
+def test_no_update_is_lost_while_the_interpreters_lock_is_given_up(step, made):
+    """Long kernels, Python steps, and copies of arrays of another layout give it up."""
+    state = phintys.shared(made((600, 100)), borrow=True)
+    f = phintys.function([], [], updates={state: step(state) * 0 + state + 1})
+    in_threads(lambda _: f(), range(200))
+    np.testing.assert_array_equal(state.get_value(), 200.0)
 
 
 def test_no_update_is_lost_in_debug_mode():

@@ -44,7 +44,9 @@ SUMS = set(
 #: ops whose results are numbers of their arguments, or minus these: rounding does not move them, so
 #: that a maximum remains equal to an element
 EXACT = set(
-    "Max Min DimShuffle Reshape Subtensor AdvancedSubtensor Alloc Join Split ExtractDiag Switch"
+    "Max Min DimShuffle Reshape JoinDims SplitDims Subtensor AdvancedSubtensor"
+    " Alloc Join Split ExtractDiag FillDiagonal Repeat PermuteRowElements SpecifyShape Unbroadcast"
+    " TensorFromScalar ScalarFromTensor MakeVector SpecifyAssumptions CheckAndRaise Switch"
     " Maximum Minimum Second Neg Abs".split()
 )
 _WIDE = {"f": np.longdouble, "c": np.clongdouble}
@@ -308,8 +310,7 @@ class _moving(_evaluation):
             whole = node.op.clone(dtype=node.op.acc_dtype).make_node(*node.inputs)
             return [converted(x, node.outputs[0].type.dtype) for x in self.node(whole, values)]
         found = _performed(node, values)
-        op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
-        if type(op).__name__ in EXACT and node.inputs[0].type.dtype[:7] != "complex":
+        if _is_exact(node):
             return found
         inputs = _only_arrays(values)
         within = type(node.op).__name__ in SUMS
@@ -400,6 +401,14 @@ class _without_zeros(_evaluation):
 
     def node(self, node: Any, values: list[Any]) -> list[Any]:
         return [self.argument(value) for value in _performed(node, values)]
+
+
+def _is_exact(node: Any) -> bool:
+    """Whether the results of a node are numbers of its arguments, or minus these."""
+    op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
+    if any(str(getattr(x.type, "dtype", "")).startswith("complex") for x in node.inputs):
+        return False  # the magnitude of a complex number is rounded
+    return type(op).__name__ in EXACT or getattr(op, "set_instead_of_inc", False)
 
 
 def _rounds_to_integers(node: Any) -> bool:

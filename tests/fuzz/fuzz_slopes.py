@@ -70,7 +70,7 @@ def _is_other_by_design(built: Built) -> bool:
     for node in nodes:
         op: Any = node.op
         if isinstance(op, InnerGraphOp):
-            nodes += op.expanded.apply_nodes
+            nodes += op.fgraph.apply_nodes  # ops within have pullbacks of their own
         special = (ViewOp, RandomVariable, Max, Min)
         if isinstance(op, special) or any(map(_is_complex, node.outputs)):
             return True

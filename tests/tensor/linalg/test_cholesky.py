@@ -203,6 +203,15 @@ def test_a_transposed_matrix_is_not_copied():
     assert [type(s).__name__ for s in f.program.steps] == ["Check", "Check", "Copy", "External"]
 
 
+@pytest.mark.parametrize("ndim", [2, 3, 4])
+def test_single_matrices_and_batches_are_not_copied(ndim):
+    x = pt.tensor("x", dtype="float64", shape=(None,) * ndim)
+    f = phintys.function([x], cholesky(x))
+    assert [type(s).__name__ for s in f.program.steps] == ["Check", "External"]
+    g = phintys.function([x], pt.linalg.eigh(x))
+    assert [type(s).__name__ for s in g.program.steps] == ["Check", "External"]
+
+
 # --------------------------------------------------------------------------- failures
 
 
@@ -291,9 +300,10 @@ def test_nan_and_infinity_in_the_triangle_that_is_read(mode, dtype, lower):
 
 
 @pytest.mark.widths
+@pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES[:2])
-def test_nan_and_infinity_in_packs(dtype):
-    check_damaged("FAST_RUN", dtype, True)
+def test_nan_and_infinity_in_packs(dtype, lower):
+    check_damaged("FAST_RUN", dtype, lower)
 
 
 @pytest.mark.parametrize("mode", BACKENDS[:3])

@@ -79,6 +79,7 @@ class Body:
         self.objects: dict[int, str] = {}  # slot number -> the Python object
         self.places: dict[int, int] = {}  # slot number -> index in %owned
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
+        self.originals: dict[int, str] = {}  # slot number -> what that list held at the start
         self.blocks: dict[int, str | Distant] = {}  # storage number -> address
         self.distant: dict[int, Distant] = {}  # slot number -> address that `locate` reads
         self.words: dict[tuple[str, int], str] = {}
@@ -107,13 +108,21 @@ class Body:
         dims = self.out.load("ptr", self.objects[number], offsets().dims)
         return self.out.load("i64", dims, 8 * rest[0])
 
-    def shared(self, slots: list[Slot]) -> None:
-        """Emit new references to the values of shared variables, owned until the call ends."""
+    def shared(self, slots: list[Slot], updated: set[int]) -> None:
+        """Emit new references to the values of shared variables, owned until the call ends.
+
+        The originals of the slots in ``updated`` are owned, too: the call may use a copy.
+        """
         for i, slot in enumerate(slots):
             cell = self.word("cell", i)
             self.cells[slot.number] = cell
             value = self.out.value(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
             self.out.require(self.out.value(f"icmp ne ptr {value}, null"), "raise")
+            if slot.number in updated:
+                self.originals[slot.number] = value
+                if slot.dtype is not None:
+                    self.out.line(f"call void @Py_IncRef(ptr {value})")
+                    self.frame.own(value)
             self.receive(slot, value, slot.name or f"shared variable {i}")
 
     def receive(self, slot: Slot, value: str, what: str) -> None:

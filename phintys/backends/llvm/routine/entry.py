@@ -3,8 +3,8 @@
 The routine has the vectorcall signature of CPython.  It tests its arguments, computes lengths,
 allocates memory, runs the steps one after the other, and returns results and new values of shared
 variables.  Calls share only read-only data and the cells of shared variables, so the routine is
-reentrant and thread-safe.  A call that finds that the old value of an object that it updates has
-been replaced meanwhile is repeated.
+reentrant and thread-safe.  A call that finds that a value that it updates has been replaced
+meanwhile is repeated.
 
 External addresses come through the block of pointers that belongs to the function object (see
 `callable.Block`) or are symbols for the linker; the code contains no absolute address.  Routines
@@ -73,7 +73,8 @@ class Routine(Frame):
     # ----- the routine
     def emit(self, single: bool) -> EntryCode:
         self.arguments()
-        self.body.shared(self.program.inputs[self.program.n_arguments :])
+        updated = {self.program.inputs[number].number for number in self.program.updates}
+        self.body.shared(self.program.inputs[self.program.n_arguments :], updated)
         self.body.constants()
         self.body.run()
         self.results(single)
@@ -185,19 +186,17 @@ class Routine(Frame):
         out.line(f"ret ptr {answer}")
 
     def repeat_if_changed(self, answer: str = "null") -> None:
-        """Emit the repetition of the call if another one has replaced an object that it updates.
+        """Emit the repetition of the call if another one has replaced a value that it updates.
 
-        So draws from a shared generator are disjoint, although the GIL is released between reading
-        the generator and storing its successor.  A repeated call keeps the GIL, so it succeeds
-        unless a `Python` step gives up the GIL, or replaces the object itself.
+        So no update is lost, and draws from a shared generator are disjoint, although the GIL is
+        released between reading a value and storing its successor.  A repeated call keeps the GIL,
+        so it succeeds unless a `Python` step gives up the GIL, or replaces the value itself.
         """
         out, same = self.out, []
-        for number in self.program.updates:
-            slot = self.program.inputs[number]
-            if slot.kind == "object":
-                cell, old = self.body.cells[slot.number], self.body.objects[slot.number]
-                now = out.value(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
-                same.append(out.value(f"icmp eq ptr {now}, {old}"))
+        for number, old in self.body.originals.items():
+            cell = self.body.cells[number]
+            now = out.value(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
+            same.append(out.value(f"icmp eq ptr {now}, {old}"))
         if not same:
             return
         again, go = out.name("again"), out.name("go")

@@ -263,7 +263,10 @@ drop:
   call void @Py_DecRef(ptr %array)
   br label %wrong
 convert:
+  ; NumPy may release the interpreter's lock, and another thread may drop the object then
+  call void @Py_IncRef(ptr %object)
   %copy = call ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank)
+  call void @Py_DecRef(ptr %object)
   ret ptr %copy
 wrong:
   %kind = load ptr, ptr @PyExc_TypeError

@@ -184,21 +184,10 @@ def _factor_one(lower: int, n: int, x: Array, a: Array) -> int:
     """Write the factor of a matrix, or NaN; return 1 if there is no factor."""
     pivots = local(SMALL * LANES)
     copy(n * n, x, a)
-    if lower == 0:
-        _transpose(n, a)
-    _factor_in_numbers(n, a, pivots)
-    if lower == 0:
-        _transpose(n, a)
+    down = n if lower == 1 else 1
+    right = 1 if lower == 1 else n
+    _factor_in_numbers(n, down, right, a, pivots)
     return _finish(0, lower, n, a)
-
-
-def _transpose(n: int, a: Array) -> None:
-    """Exchange the triangles of a matrix."""
-    for i in range(n):
-        for j in range(i):
-            x = a[i * n + j]
-            a[i * n + j] = a[j * n + i]
-            a[j * n + i] = x
 
 
 def _factor_together(lower: int, n: int, x: Array, a: Array) -> int:
@@ -207,17 +196,10 @@ def _factor_together(lower: int, n: int, x: Array, a: Array) -> int:
     pivots = local(SMALL * LANES)
     down = n if lower == 1 else 1
     right = 1 if lower == 1 else n
-    for i in range(n):  # the squares of the triangle
-        diagonal = i - i % LANES
-        first = 0 if lower == 1 else diagonal
-        stop = diagonal + LANES if lower == 1 and diagonal + LANES < n else n
-        row = work[(i * down + first * right) * LANES :]
-        load_adjacent(stop - first, n * n, right, x[i * n + first :], row)
-    _factor(n, work, pivots)
+    _load_triangles(lower, n, x, work)
+    _factor(n, down, right, work, pivots)
     _examine(n, pivots)
-    _clear_rest(n, work)
-    for i in range(n):
-        store_adjacent(n, n * n, right, work[i * down * LANES :], a[i * n :])
+    _store_triangles(lower, n, work, a)
     failed = 0
     for lane in range(LANES):
         if pivots[lane] != 0.0:
@@ -226,11 +208,57 @@ def _factor_together(lower: int, n: int, x: Array, a: Array) -> int:
     return failed
 
 
-def _clear_rest(n: int, s: Packs) -> None:
-    """Write zeros beside factors."""
+def _load_triangles(lower: int, n: int, a: Array, work: Array) -> None:
+    """Load a group of matrices, but not the squares that are beside triangles, in one row."""
+    place = 0
     for i in range(n):
-        for j in range(i + 1, n):
-            s[i * n + j] = spread(0.0)
+        start = (_zeros_start(lower, n, i) + LANES - 1) // LANES * LANES
+        stop = _zeros_stop(lower, n, i) // LANES * LANES
+        if start < stop:
+            load_adjacent(start - place, n * n, 1, a[place:], work[place * LANES :])
+            place = stop
+    load_adjacent(n * n - place, n * n, 1, a[place:], work[place * LANES :])
+
+
+def _store_triangles(lower: int, n: int, work: Array, a: Array) -> None:
+    """Store a group of triangles, and zeros beside them."""
+    place = 0
+    for i in range(n):
+        first = _zeros_start(lower, n, i)
+        last = _zeros_stop(lower, n, i)
+        start = (first + LANES - 1) // LANES * LANES
+        stop = last // LANES * LANES
+        if start < stop:
+            _clear(first, start, work)
+            _clear(stop, last, work)
+            store_adjacent(start - place, n * n, 1, work[place * LANES :], a[place:])
+            _store_zeros(stop - start, n * n, a[start:])
+            place = stop
+        else:
+            _clear(first, last, work)
+    store_adjacent(n * n - place, n * n, 1, work[place * LANES :], a[place:])
+
+
+def _zeros_start(lower: int, n: int, i: int) -> int:
+    """Where the elements beside the triangle begin in row ``i``, in the whole matrix."""
+    return i * n + i + 1 if lower == 1 else i * n
+
+
+def _zeros_stop(lower: int, n: int, i: int) -> int:
+    """Where they end."""
+    return i * n + n if lower == 1 else i * n + i
+
+
+def _clear(start: int, stop: int, s: Packs) -> None:
+    for k in range(start, stop):
+        s[k] = spread(0.0)
+
+
+def _store_zeros(n: int, step: int, a: Array) -> None:
+    """Write zeros to ``n`` elements, a multiple of `LANES`, of each matrix."""
+    for k in range(n // LANES):
+        for lane in range(LANES):
+            _clear(0, 1, a[lane * step + k * LANES :])
 
 
 def _examine(n: int, pivots: Packs) -> None:
@@ -243,85 +271,92 @@ def _examine(n: int, pivots: Packs) -> None:
     pivots[0] = none
 
 
-def _factor(n: int, s: Packs, pivots: Packs) -> None:
-    """Replace lower triangles by their factors, two columns at a time; store squared pivots."""
+def _factor(n: int, down: int, right: int, s: Packs, pivots: Packs) -> None:
+    """Replace triangles by their factors, two columns at a time; store squared pivots.
+
+    ``down`` and ``right`` are the steps to the next row and column of lower triangles.
+    """
     for i in range(n):
-        pivots[i] = s[i * n + i]
+        pivots[i] = s[i * (n + 1)]
     for j in range(0, n - 1, 2):
-        row = s[j * n :]
-        other = row[n:]
+        row = s[j * down :]
+        other = row[down:]
         pivot = sqrt(pivots[j])
-        row[j] = pivot
+        row[j * right] = pivot
         scale = 1.0 / pivot
-        x = other[j]
+        x = other[j * right]
         for k in range(j):
-            x -= other[k] * row[k]
+            x -= other[k * right] * row[k * right]
         x = x * scale
-        other[j] = x
+        other[j * right] = x
         pivots[j + 1] -= x * x
         pivot = sqrt(pivots[j + 1])
-        other[j + 1] = pivot
+        other[(j + 1) * right] = pivot
         rest = (n - j) % 4
         for i in range(j + 2, n - (rest + 2) % 4, 4):
-            _factor_rows(4, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+            _factor_rows(4, j, down, right, scale, 1.0 / pivot, row, s[i * down :], pivots[i:])
         i = n - (rest + 2) % 4
         if rest == 1:
-            _factor_rows(3, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+            _factor_rows(3, j, down, right, scale, 1.0 / pivot, row, s[i * down :], pivots[i:])
         elif rest == 0:
-            _factor_rows(2, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+            _factor_rows(2, j, down, right, scale, 1.0 / pivot, row, s[i * down :], pivots[i:])
         elif rest == 3:
-            _factor_rows(1, j, n, scale, 1.0 / pivot, row, s[i * n :], pivots[i:])
+            _factor_rows(1, j, down, right, scale, 1.0 / pivot, row, s[i * down :], pivots[i:])
     if n % 2 == 1:
         s[n * n - 1] = sqrt(pivots[n - 1])
 
 
 def _factor_rows(
-    count: int, j: int, n: int, scale: Pack, next_scale: Pack, row: Packs, s: Packs, pivots: Packs
-) -> None:
+    count: int, j: int, down: int, right: int, scale: Pack, next_scale: Pack,
+    row: Packs, s: Packs, pivots: Packs,
+) -> None:  # fmt: skip
     """Write the elements of two columns of the factor in ``count`` rows, a constant up to 4.
 
     Sums do not wait for each other; what is not stored is not computed.
     """
-    t = s[n if count > 1 else 0 :]
-    u = s[2 * n if count > 2 else 0 :]
-    v = s[3 * n if count > 3 else 0 :]
-    other = row[n:]
-    x0 = s[j]
-    x1 = t[j]
-    x2 = u[j]
-    x3 = v[j]
-    y0 = s[j + 1]
-    y1 = t[j + 1]
-    y2 = u[j + 1]
-    y3 = v[j + 1]
+    t = s[down if count > 1 else 0 :]
+    u = s[2 * down if count > 2 else 0 :]
+    v = s[3 * down if count > 3 else 0 :]
+    other = row[down:]
+    here = j * right
+    next = here + right
+    x0 = s[here]
+    x1 = t[here]
+    x2 = u[here]
+    x3 = v[here]
+    y0 = s[next]
+    y1 = t[next]
+    y2 = u[next]
+    y3 = v[next]
     for k in range(j):
-        x = row[k]
-        y = other[k]
-        x0 -= s[k] * x
-        x1 -= t[k] * x
-        x2 -= u[k] * x
-        x3 -= v[k] * x
-        y0 -= s[k] * y
-        y1 -= t[k] * y
-        y2 -= u[k] * y
-        y3 -= v[k] * y
-    y = other[j]
-    _finish_row(j, x0 * scale, y0, y, next_scale, s, pivots)
+        at = k * right
+        x = row[at]
+        y = other[at]
+        x0 -= s[at] * x
+        x1 -= t[at] * x
+        x2 -= u[at] * x
+        x3 -= v[at] * x
+        y0 -= s[at] * y
+        y1 -= t[at] * y
+        y2 -= u[at] * y
+        y3 -= v[at] * y
+    y = other[here]
+    _finish_row(right, x0 * scale, y0, y, next_scale, s[here:], pivots)
     if count > 1:
-        _finish_row(j, x1 * scale, y1, y, next_scale, t, pivots[1:])
+        _finish_row(right, x1 * scale, y1, y, next_scale, t[here:], pivots[1:])
     if count > 2:
-        _finish_row(j, x2 * scale, y2, y, next_scale, u, pivots[2:])
+        _finish_row(right, x2 * scale, y2, y, next_scale, u[here:], pivots[2:])
     if count > 3:
-        _finish_row(j, x3 * scale, y3, y, next_scale, v, pivots[3:])
+        _finish_row(right, x3 * scale, y3, y, next_scale, v[here:], pivots[3:])
 
 
 def _finish_row(
-    j: int, x: Pack, other: Pack, factor: Pack, scale: Pack, row: Packs, pivots: Packs
+    right: int, x: Pack, other: Pack, factor: Pack, scale: Pack, s: Packs, pivots: Packs
 ) -> None:
     """Store two elements of a row, ``x`` and what the other one becomes."""
     y = (other - x * factor) * scale
-    row[j] = x
-    row[j + 1] = y
+    s[0] = x
+    s[right] = y
     pivots[0] = pivots[0] - x * x - y * y
 
 
