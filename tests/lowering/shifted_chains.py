@@ -54,6 +54,15 @@ def _stencil(rng: random.Random, a: Any, b: Any) -> Any:
     return pt.set_subtensor(a[inside], new.astype(a.dtype))
 
 
+def _of_several(rng: random.Random, a: Any, b: Any) -> Any:
+    """A part of an array is computed of several neighbours, near ones and distant ones."""
+    margin = rng.choice([2, 5, 9])
+    shifts = [rng.randint(-margin, margin) for _ in range(rng.randint(2, 5))]
+    near = [a[..., _window(margin, margin, shift)] for shift in shifts]
+    new = sum([part * (0.3 - 0.1 * k) for k, part in enumerate(near)])
+    return pt.set_subtensor(b[..., margin:-margin], new.astype(b.dtype))
+
+
 def _rolled(rng: random.Random, a: Any, b: Any) -> Any:
     k = rng.randint(1, 3)
     parts = (b[:k], a[:-k]) if rng.random() < 0.5 else (a[k:], b[:k])
@@ -91,5 +100,5 @@ def _from_a_computed_place(rng: random.Random, a: Any, b: Any) -> Any:
     return pt.set_subtensor(a[k:], pt.cos(b)[: a[k:].shape[0]].astype(a.dtype))
 
 
-_KINDS = [_stencil] * 6 + [_neighbours] * 2
+_KINDS = [_stencil] * 5 + [_neighbours, _of_several] * 2
 _KINDS += [_rolled, _reversed, _pointwise, _accumulated, _of_a_part, _from_a_computed_place]

@@ -131,7 +131,15 @@ def test_a_kernel_stays_behind_by_what_it_reads_ahead():
     program = phintys.function([x], heat(x)).program
     assert program.strips == [(0, len(program.steps))]
     starts = [start.value for start in groups(program)[0].starts]
-    assert starts[2::3] == [1, 2, 3, 4]  # the inner elements of each step
+    assert starts[2::3] == [16, 32, 48, 64]  # the inner elements: at least one, in whole vectors
+
+
+def test_strips_are_long_where_they_overlap_by_rows():
+    x, y = pt.dvector("x"), pt.dmatrix("y")
+    (near,) = groups(phintys.function([x], heat(x)).program)
+    (rows,) = groups(phintys.function([y], heat(y)).program)
+    assert near.step * near.widest == strips.KERNEL_BYTES
+    assert rows.step * rows.width == strips.STRIP_BYTES
 
 
 def test_rows_stay_behind_by_rows():

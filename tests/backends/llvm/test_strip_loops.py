@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from phintys import config
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.routine import windows
 from phintys.backends.llvm.routine.entry import emit_entry
+from phintys.dims import Dim
 from phintys.lowering import strips
 from phintys.lowering.program import inner_programs
 
@@ -80,6 +82,23 @@ def test_long_arrays():
         for _ in range(10):
             y[1:-1] = y[1:-1] + 0.1 * (y[2:] - 2 * y[1:-1] + y[:-2])
         np.testing.assert_allclose(f(value), y, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.own_width
+def test_where_windows_are():
+    """The inner elements begin at a cache line; windows are half a page of 4096 bytes apart."""
+    x = pt.dvector("x")
+    program = phintys.function([x], heat(x)).program
+    found = strips.strips_of(program.steps[slice(*program.strips[0])])
+    uses = Counter(s for step in program.steps for s in {o.slot for o in step.operands})
+    for n in (3, 5000, 1_000_000):
+        symbols = {Dim.symbol(("len", 0, 0)): n}
+        for window in windows.windows_of(found, uses):
+            whole = program.storages[window.storage]
+            assert (window.pad + window.itemsize) % 64 == 0
+            assert window.behind.evaluate(symbols) * window.itemsize % 64 == 0
+            assert window.size(whole).evaluate(symbols) % 4096 == 2048
+            assert window.size(whole).evaluate(symbols) >= min(8 * n, 2 * 1536 * 8) + window.pad
 
 
 def test_temps_are_not_whole_in_memory():

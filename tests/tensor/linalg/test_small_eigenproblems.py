@@ -157,3 +157,15 @@ def test_one_matrix_of_many_columns():
     firsts = v[(sizes > 0.375 * sizes.max(0)).argmax(0), np.arange(40)]
     assert (firsts.imag == 0).all()
     assert (firsts.real > 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_of_equal_eigenvalues_stay_in_order(dtype):
+    f, g = compiled(dtype, 2), compiled(dtype)
+    for n in (1, 2, 3, 8, 17):
+        values = np.arange(n) // 2
+        order = np.argsort(-values, kind="stable")
+        for diagonal, expected in ((np.ones(n), np.eye(n)), (-values, np.eye(n)[:, order])):
+            x = np.diag(diagonal).astype(dtype)
+            for v in (f(x)[1], *g(np.stack([x] * 9))[1]):
+                np.testing.assert_array_equal(v, expected)

@@ -143,7 +143,7 @@ class KernelWriter(Writer):
             f"shufflevector {t.text} {first}, {t.text} poison, <{t.width} x i32> zeroinitializer"
         )
 
-    def shuffled(self, t: Type, x: str, lanes: Sequence[int], y: str = "poison") -> str:
+    def shuffled(self, t: Type, x: str, lanes: Sequence[int | str], y: str = "poison") -> str:
         """Emit the vector of these elements of ``x`` and, counted on, of ``y``."""
         order = ", ".join([f"i32 {lane}" for lane in lanes])
         return self(f"shufflevector {t.text} {x}, {t.text} {y}, <{len(lanes)} x i32> <{order}>")

@@ -3,6 +3,7 @@
     kernels.py      the function: its loop nest
     lanes.py        vectorized instructions and memory access
     vector_loop.py  the innermost loop
+    neighbours.py   vectors that overlap are shuffled, not all loaded
     short_rows.py   vectors across short rows
     reductions.py   accumulators
     indexed.py      operands whose rows are selected by an index

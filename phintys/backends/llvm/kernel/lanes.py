@@ -22,7 +22,7 @@ from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.reductions import Reduction
 from phintys.backends.llvm.vecmath import BOUNDED, SUPPORTED
-from phintys.dims import ONE, Dim
+from phintys.dims import ONE, Dim, coefficients
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import SCIPY_CALLS
 
@@ -83,6 +83,7 @@ class Place:
     the innermost loop ``counter`` is the value of its counter in lane 0 and ``offsets`` are the
     differences of the other lanes.  Inactive lanes repeat the offset of the last point.  ``lanes``
     holds the scalars extracted from index vectors: (position of the instruction, lane) -> name.
+    ``loaded`` holds the vectors of operands that have been loaded before (`Neighbours`).
     """
 
     width: int
@@ -93,6 +94,7 @@ class Place:
     active: str = "1"
     mask: str = ""
     lanes: dict[tuple[int, int], str] = field(default_factory=dict)
+    loaded: dict[int, str] = field(default_factory=dict)
 
 
 def is_vector_function(inst: Inst) -> bool:
@@ -341,6 +343,8 @@ class Lanes:
 
     def _load(self, place: Place, position: int, inst: Inst) -> str:
         t = Type(inst.dtype, place.width)
+        if inst.param in place.loaded:
+            return place.loaded[inst.param]
         indices = [place.values[a] for a in inst.args]
         if place.width == 1 or (not indices and self.stride(inst.param).value in (0, 1)):
             return self._load_at(t, self._address(place, inst.param, indices), inst.param, place)
@@ -351,6 +355,10 @@ class Lanes:
             x = self.w(f"load {one.cell}, ptr {address}, align {one.align}")
             memory = self.w(f"insertelement {t.memory} {memory}, {one.cell} {x}, i64 {lane}")
         return self._from_memory(t, memory)
+
+    def load_packed(self, place: Place, operand: int, t: Type) -> str:
+        """Emit the load of contiguous lanes."""
+        return self._load_at(t, self._address(place, operand, []), operand, place)
 
     def _load_at(self, t: Type, address: str, operand: int, place: Place) -> str:
         """Emit the load of the lanes at an address; a broadcast where the stride is 0."""
@@ -443,10 +451,15 @@ class Lanes:
     def base(self, operand: int) -> str:
         """The address of the element where an operand starts."""
         described = self.kernel.operands[operand]
-        base = self.arguments.slot(described.slot)
-        if described.offset.value == 0:
-            return base
-        return self.advance(operand, base, self.arguments.dim(described.offset), ONE)
+        address, offset = self.arguments.slot(described.slot), described.offset
+        if offset.value == 0:
+            return address
+        if offset.op != "add":
+            return self.advance(operand, address, self.arguments.dim(offset), ONE)
+        distance = coefficients(offset)[ONE]  # see `Special`
+        start = self.arguments.dim(offset - distance)
+        address = self.advance(operand, address, start, ONE)
+        return self.advance(operand, address, str(distance), ONE)
 
     def _address(self, place: Place, operand: int, indices: list[str], lane: str = "0") -> str:
         """Emit the address of an element, from the lane of the innermost dim and the indices."""

@@ -1,20 +1,21 @@
 """Kernels that have the same text.
 
 The text of a kernel does not depend on its slots, on constants in its body, or on lengths and
-strides (except small lengths and the strides 0 and 1): these are arguments.  A `General` kernel has
-placeholders instead of them.  Kernels with equal general kernels share one text, which is emitted
-once.
+strides (except small lengths, the strides 0 and 1, and the distances of `neighbours`): these are
+arguments.  A `General` kernel has placeholders instead of them.  Kernels with equal general kernels
+share one text, which is emitted once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.types import Type, scalar_literal
 from phintys.backends.llvm.kernel.lanes import Argument
+from phintys.backends.llvm.kernel.neighbours import near
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 
@@ -41,10 +42,11 @@ class Special:
         self._body = kernel.body
         self._slots: dict[Slot, int] = {}
         self._dims: dict[Dim, int] = {}
+        operands = self._operands(kernel.operands)
         self.general = General(
             tuple([self._length(d) for d in kernel.dims]),
             kernel.split,
-            tuple([self._operand(o) for o in kernel.operands]),
+            operands,
             tuple([self._inst(i) if i.op in _NUMBERED else i for i in kernel.body]),
             kernel.ragged,
         )
@@ -73,6 +75,15 @@ class Special:
 
     def _dim(self, dim: Dim) -> Dim:
         return _dim(self._dims.setdefault(dim, len(self._dims)))
+
+    def _operands(self, operands: Sequence[Operand]) -> tuple[Operand, ...]:
+        """The general operands; offsets of neighbours are that of the first plus a constant."""
+        result = [self._operand(o) for o in operands]
+        for group in near(operands, range(len(operands)), costs.MOST_LANES):
+            start = result[next(iter(group))].offset
+            for number, distance in group.items():
+                result[number] = result[number]._replace(offset=start + distance)
+        return tuple(result)
 
     def _operand(self, operand: Operand) -> Operand:
         number = self._slots.setdefault(operand.slot, len(self._slots))

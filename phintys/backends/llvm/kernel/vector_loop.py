@@ -12,6 +12,7 @@ from phintys.backends.llvm.ir.loops import Phis, counted_loop, pause, rarely
 from phintys.backends.llvm.ir.types import Type
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
+from phintys.backends.llvm.kernel.neighbours import Neighbours
 from phintys.backends.llvm.kernel.reductions import Reduction, State
 from phintys.lowering.costs import EXPENSIVE, cost
 
@@ -63,7 +64,10 @@ class VectorLoop:
         self.values = self._splats()
         lanes.divisors = self._divisors()
         packed = [i for i in self.insts if lanes.is_packed(i)]
-        self.loaded = sorted({i.operand for i in packed if i.op != "store"})
+        is_long = self.width > 1 and inner.unroll == 1 and not self.length.isdigit()
+        self.neighbours = Neighbours(lanes, self.insts if is_long else [], self.width)
+        loaded = {i.operand for i in packed if i.op != "store"}
+        self.loaded = sorted(loaded - self.neighbours.shuffled)
         self.stored = sorted({i.operand for i in packed if i.op != "load"})
         self.packed = sorted({*self.loaded, *self.stored})
         self.scratch: dict[int, str] = {}
@@ -261,18 +265,28 @@ class VectorLoop:
         ends = [self._end(start, length, full)] if length else []
         before, loop, last = w.block, w.name("loop"), w.name("last")
         check, tail, after = w.name("check"), w.name("tail"), w.name("exit")
-        w.branch(w(f"icmp slt i64 {start}, {full}"), loop, check)
+        entry, kept = before, list[str]()
+        some = w(f"icmp slt i64 {start}, {full}")
+        if not self.neighbours.groups:
+            w.branch(some, loop, check)
+        else:
+            entry = w.name("enter")
+            w.branch(some, entry, check)
+            w.label(entry)
+            kept = self.neighbours.start(self._whole(start))
+            w.line(f"br label %{loop}")
 
         w.label(loop)
         phis = Phis(w)
         place, names = self._varying(phis)
         states = phis.add([t.text for t in self.inner.types()], "s")
         whole = self._edge_values(self._whole(start))
-        phis.edge(before, [start, *whole, *flat, *ends])
+        phis.edge(entry, [start, *whole, *flat, *ends, *kept])
         ends = phis.add(["i64"] * len(ends), "e")
+        kept = self.neighbours.load(place, phis.add(self.neighbours.types, "h"))
         new = self._body(place, states)
         following = w(f"add i64 {place.counter}, {self.width}")
-        phis.edge(w.block, [following, *names, *new, *ends])
+        phis.edge(w.block, [following, *names, *new, *ends, *kept])
         w.branch(w(f"icmp slt i64 {following}, {ends[0] if length else full}"), loop, last)
 
         w.label(last)
@@ -290,8 +304,9 @@ class VectorLoop:
         at_end.write()
 
         w.label(tail)
+        kept = self.neighbours.start(self._whole(at))
         values, ends = self._next(at, full, length, whole)
-        phis.edge(w.block, [at, *values, *finals, *ends])
+        phis.edge(w.block, [at, *values, *finals, *ends, *kept])
         w.line(f"br label %{loop}")
         phis.write()
         w.label(after)

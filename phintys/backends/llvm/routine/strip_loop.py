@@ -117,7 +117,7 @@ def _start(body: Body, window: Window, several: str, word: int) -> None:
     ]
     step, kept, behind = (out.value(f"select i1 {moves}, i64 {n}, i64 0") for n in numbers)
     with body.located(window.slots[:1]):
-        block = body.addresses[window.slots[0].number]
+        block = out.at(body.addresses[window.slots[0].number], window.pad)
     _place(body, window, out.at(block, behind), word)
     _store(body, "ptr", block, word + _BLOCK)
     _store(body, "i64", step, word + _STEP)

@@ -15,11 +15,14 @@ import numpy as np
 
 from phintys.dims import Dim, dim_max, dim_min
 from phintys.lowering.program import Slot
-from phintys.lowering.strips import Strips
+from phintys.lowering.strips import Strips, is_short
 
-#: Elements: a window begins by a multiple of this before element 0, so in the first strip vectors
-#: are aligned as in whole arrays.
+#: Elements: a multiple of this many fills whole cache lines.
 _UNIT = 64
+
+#: Bytes: the sizes of windows are odd multiples of this.  A load waits for an earlier store to the
+#: same place modulo twice as much; the same elements of two windows are as far as possible apart.
+_HALF_PAGE = 2048
 
 #: Windows of a range of kernels, at most: each takes some instructions.
 _MOST = 8
@@ -28,7 +31,8 @@ _MOST = 8
 class Window(NamedTuple):
     """The window of a storage, whose slots are ``slots``, in elements of ``itemsize`` bytes.
 
-    Time ``t`` accesses elements ``t - behind`` to ``t + ahead``.
+    Time ``t`` accesses elements ``t - behind`` to ``t + ahead``.  The first ``pad`` bytes of the
+    memory are not used, so that the longest loops write vectors that cross no cache lines.
     """
 
     storage: int
@@ -36,6 +40,7 @@ class Window(NamedTuple):
     itemsize: int
     behind: Dim
     ahead: Dim
+    pad: int
     strips: Strips
 
     @property
@@ -51,7 +56,9 @@ class Window(NamedTuple):
     def size(self, whole: Dim) -> Dim:
         """The size of the memory: of the window, or of an array for which there is one strip."""
         least = Dim.const(self.strips.single * self.itemsize)
-        return dim_min(whole, dim_max(self.bytes, least))
+        size = dim_min(whole, dim_max(self.bytes, least)) + self.pad
+        pages = (size + (_HALF_PAGE - 1)) // (2 * _HALF_PAGE)
+        return pages * (2 * _HALF_PAGE) + _HALF_PAGE
 
 
 def windows_of(strips: Strips, uses: Mapping[Slot, int]) -> list[Window]:
@@ -75,4 +82,19 @@ def windows_of(strips: Strips, uses: Mapping[Slot, int]) -> list[Window]:
 def _window(storage: int, slots: list[Slot], strips: Strips) -> Window:
     behind, ahead = strips.spans[storage]
     behind = (behind + (_UNIT - 1)) // _UNIT * _UNIT
-    return Window(storage, slots, np.dtype(slots[0].dtype).itemsize, behind, ahead, strips)
+    itemsize = np.dtype(slots[0].dtype).itemsize
+    pad = -_first(storage, strips) % _UNIT * itemsize
+    return Window(storage, slots, itemsize, behind, ahead, pad, strips)
+
+
+def _first(storage: int, strips: Strips) -> int:
+    """The first element that a loop over most of the elements writes, if it is a constant."""
+    operands = [
+        kernel.operands[inst.operand]
+        for kernel in strips.kernels
+        if not is_short(kernel)
+        for inst in kernel.body
+        if inst.op == "store"
+    ]
+    written = [o.offset.value for o in operands if o.slot.storage == storage]
+    return next((first for first in written if first is not None), 0)

@@ -121,10 +121,12 @@ def _sum_up(count: int, s: Packs, found: Packs) -> None:
 
 
 def _write_identity(n: int, rows: int, numbers: Packs, q: Packs) -> None:
+    """Write the columns of the identity, the last one first."""
     number = spread(0.0)
     for j in range(n):
+        column = q[(n - 1 - j) * rows :]
         for p in range(rows):
-            q[j * rows + p] = 1.0 if numbers[p] == number else 0.0
+            column[p] = 1.0 if numbers[p] == number else 0.0
         number += 1.0
 
 
@@ -133,27 +135,31 @@ def _write_identity(n: int, rows: int, numbers: Packs, q: Packs) -> None:
 
 @apart
 def _reduce_alone(vectors: int, n: int, rows: int, s: Array, q: Array, t: Array) -> None:
-    """Reduce a matrix to tridiagonal form, and write the product of the reflections."""
+    """Reduce a matrix to tridiagonal form, and write the product of the reflections.
+
+    Both are written from the end: from there, QL steps are fewer.
+    """
     stride = rows * LANES
     for k in range(n - 2):
         v = s[k * stride :]
         top = (k + 1) // LANES
-        t[k] = v[k]
-        set_reflection_in_numbers(k, v[k + 1], dot_in_numbers(k + 2, n, v, v), t)
+        place = n - 2 - k
+        t[place + 1] = v[k]
+        set_reflection_in_numbers(place, v[k + 1], dot_in_numbers(k + 2, n, v, v), t)
         _set_vector(top, rows, t[NUMBERED + k + 1], t[SCALE], t[NUMBERED:], v)
-        tau = t[TAUS + k]
+        tau = t[TAUS + place]
         sums = t[SUMS:]
         _multiply(top, k + 1, n, rows, v, s, sums)
         along = 0.5 * tau * dot_in_numbers(k + 1, n, sums, v)
         _subtract(top, k + 1, n, rows, tau, along, v, sums, v, s, sums)
         if vectors == 1:
-            _reflect_alone(k + 1, n, rows, tau, v, q)
+            _reflect_alone(n - 1 - k, n, rows, tau, v, q)
     for k in range(n - 2 if n > 2 else 0, n):
-        t[k] = s[k * stride + k]
-        t[OFF + k] = 0.0
+        t[n - 1 - k] = s[k * stride + k]
+    t[OFF + n - 1] = 0.0
     t[n] = 0.0
     if n > 1:
-        set_off_in_numbers(n - 2, s[(n - 2) * stride + n - 1], t)
+        set_off_in_numbers(0, s[(n - 2) * stride + n - 1], t)
 
 
 def _set_vector(top: int, rows: int, first: Real, scale: Real, numbers: Packs, v: Packs) -> None:
@@ -188,15 +194,15 @@ def _subtract(
             s[j * rows + p] = s[j * rows + p] - x * spread(sums[j]) - y * spread(v[j])
 
 
-def _reflect_alone(start: int, n: int, rows: int, tau: Real, v: Array, q: Packs) -> None:
-    """Multiply a matrix by a reflection from the right."""
+def _reflect_alone(count: int, n: int, rows: int, tau: Real, v: Array, q: Packs) -> None:
+    """Multiply the first columns, which are the last ones of a matrix, by a reflection."""
     for p in range(rows):
         total = spread(0.0)
-        for j in range(start, n):
-            total += q[j * rows + p] * spread(v[j])
+        for m in range(count):
+            total += q[(count - 1 - m) * rows + p] * spread(v[n - count + m])
         total = total * spread(tau)
-        for j in range(start, n):
-            q[j * rows + p] -= total * spread(v[j])
+        for j in range(count):
+            q[j * rows + p] -= total * spread(v[n - 1 - j])
 
 
 # ---------------------------------------------------------------------------- the iteration
@@ -242,6 +248,8 @@ def _step_alone(low: int, high: int, t: Array, turns: Array) -> None:
     """Do a QL step in a block, and write its rotations."""
     step = local(PARTS_OF_STEP * LANES)
     e = t[OFF:]
+    least = t[LEAST_SQUARE]
+    most = t[MOST_SQUARE]
     shift = wilkinson_in_numbers(t[low], t[low + 1], e[low])
     begin_in_numbers(t[high] - shift, step)
     for m in range(high - low):
@@ -255,7 +263,7 @@ def _step_alone(low: int, high: int, t: Array, turns: Array) -> None:
         t[i + 1] = gamma + (x - step[GAMMA])
         turns[SECTION + i] = step[SINE_SQUARE]
         turns[2 * SECTION + i] = step[INVERSE]
-        while step[SUM] < t[LEAST_SQUARE] or step[SUM] > t[MOST_SQUARE]:
+        while step[SUM] < least or step[SUM] > most:
             rescale_in_numbers(t, step)
     quotient = rounded(rounded(step[MINOR] * step[MINOR]) * step[INVERSE])
     e[low] = rounded(step[SINE_SQUARE] * quotient)
@@ -307,7 +315,7 @@ def _rotate_alone(low: int, high: int, rows: int, cosines: Array, sines: Array, 
 
 
 def _rank(n: int, rows: int, d: Array, numbers: Packs, own: Packs, ranks: Packs) -> None:
-    """Write the places of eigenvalues in their order; equal ones stay in order."""
+    """Write the places of eigenvalues in their order; of equal ones, the last one is the first."""
     for p in range(rows):
         x = own[p]
         here = numbers[p]
@@ -318,7 +326,7 @@ def _rank(n: int, rows: int, d: Array, numbers: Packs, own: Packs, ranks: Packs)
             less = spread(0.0)
             less = 1.0 if y < x else less
             equal = 1.0 if y == x else less
-            rank += equal if number < here else less
+            rank += equal if number > here else less
             number += 1.0
         ranks[p] = rank
 

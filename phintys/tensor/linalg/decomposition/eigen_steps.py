@@ -139,8 +139,7 @@ def wilkinson(first: Pack, second: Pack, square: Pack) -> Pack:
     """The eigenvalue of the first two rows of a block that is closer to its first element."""
     half = 0.5 * (second - first)
     root = sqrt(half * half + square)
-    root = half + root if half > 0.0 else half - root
-    return first - square / root
+    return first + (half - root if half > 0.0 else half + root)
 
 
 def begin(pivot: Pack, step: Packs) -> None:
@@ -159,12 +158,12 @@ def rotate(element: Pack, square: Pack, shift: Pack, step: Packs) -> None:
     Products are rounded: it must not matter whether the compiler sees the sums that they are in.
     """
     minor = step[MINOR]
-    part = rounded(square * step[SUM])
-    total = minor * minor + part
+    before = step[SUM]
+    total = rounded(minor * minor) + square * before
     inverse = 1.0 / total
     following = (element - shift) * minor - rounded(square * step[BEFORE])
     step[QUOTIENT] = rounded(total * step[INVERSE])
-    step[SINE_SQUARE] = rounded(part * inverse)
+    step[SINE_SQUARE] = rounded(square * rounded(before * inverse))
     step[GAMMA] = rounded(following * rounded(minor * inverse))
     step[BEFORE] = minor
     step[MINOR] = following

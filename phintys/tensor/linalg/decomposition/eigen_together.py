@@ -124,21 +124,22 @@ def _examine(n: int, s: Packs, t: Packs) -> None:
 
 @apart
 def _reduce(n: int, s: Packs, t: Packs) -> None:
-    """Reduce matrices to tridiagonal form; keep the reflections below it."""
+    """Reduce matrices to tridiagonal form, written from its end; keep the reflections below it."""
     for k in range(n - 2):
         v = s[k * n :]
-        t[k] = v[k]
-        set_reflection(k, v[k + 1], dot(k + 2, n, v, v), t)
+        place = n - 2 - k
+        t[place + 1] = v[k]
+        set_reflection(place, v[k + 1], dot(k + 2, n, v, v), t)
         scale = t[SCALE]
         v[k + 1] = spread(1.0)
         for i in range(k + 2, n):
             v[i] = v[i] * scale
-        _reflect_both_sides(k + 1, n, v, s, t[TAUS + k :], t[SUMS:])
+        _reflect_both_sides(k + 1, n, v, s, t[TAUS + place :], t[SUMS:])
     for k in range(n - 2 if n > 2 else 0, n):
-        t[k] = s[k * n + k]
-        t[OFF + k] = spread(0.0)
+        t[n - 1 - k] = s[k * n + k]
+    t[OFF + n - 1] = spread(0.0)
     if n > 1:
-        set_off(n - 2, s[n * n - n - 1], t)
+        set_off(0, s[n * n - n - 1], t)
 
 
 def _reflect_both_sides(start: int, n: int, v: Packs, s: Packs, factor: Packs, sums: Packs) -> None:
@@ -161,22 +162,22 @@ def _reflect_both_sides(start: int, n: int, v: Packs, s: Packs, factor: Packs, s
 
 
 def _accumulate(n: int, s: Packs, q: Packs, t: Packs) -> None:
-    """Write the products of the reflections."""
+    """Write the products of the reflections, the last column first."""
     for k in range(n * n):
         q[k] = spread(0.0)
     for k in range(n):
-        q[k * n + k] = spread(1.0)
+        q[(n - 1 - k) * n + k] = spread(1.0)
     for k in range(n - 2):
         v = s[k * n :]
-        tau = t[TAUS + k]
+        tau = t[TAUS + n - 2 - k]
         for i in range(1, n):
             row = q[i:]
             total = spread(0.0)
             for j in range(k + 1, n):
-                total += row[j * n] * v[j]
+                total += row[(n - 1 - j) * n] * v[j]
             total = total * tau
             for j in range(k + 1, n):
-                row[j * n] -= total * v[j]
+                row[(n - 1 - j) * n] -= total * v[j]
 
 
 # ---------------------------------------------------------------------------- the iteration
@@ -330,12 +331,16 @@ def _turn(first: int, last: int, n: int, cosines: Packs, sines: Packs, q: Packs)
 
 
 def _sort(n: int, t: Packs) -> None:
-    """Sort eigenvalues, and write their order."""
+    """Sort eigenvalues, and write their order; of equal ones, the last one is the first."""
     order = t[ORDER:]
     number = spread(0.0)
-    for i in range(n):
-        order[i] = number
+    for m in range(n):
+        order[n - 1 - m] = number
         number += 1.0
+    for i in range(n // 2):
+        x = t[i]
+        t[i] = t[n - 1 - i]
+        t[n - 1 - i] = x
     for m in range(n):
         for i in range(n - 1 - m):
             x = t[i]
