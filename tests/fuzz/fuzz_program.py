@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,7 @@ class Built:
         return False
 
     def overflows(self) -> bool:
-        """Whether a sum, difference or product of integers exceeds int64 (docs/limits.md)."""
+        """Whether arithmetic of integers exceeds int64 (docs/limits.md)."""
         known = self._given(self.arguments)
         for node in missing_nodes(self.results, known):
             _perform(node, known)
@@ -214,14 +214,21 @@ def _of_one_branch(fgraph: FunctionGraph, given: Sequence[Any]) -> list[Any]:
 
 
 #: what is computed of integers that may be lengths -> the same of floats
-_OF_INTEGERS = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+_OF_INTEGERS: dict[str, Callable[..., Any]] = {
+    "add": lambda *args: functools.reduce(np.add, args),
+    "sub": np.subtract,
+    "mul": lambda *args: functools.reduce(np.multiply, args),
+    "sqr": np.square,
+    "neg": np.negative,
+    "abs": np.abs,
+}
 
 
 def _overflows(op: Any, given: list[Any]) -> bool:
-    name = getattr(getattr(op, "scalar_op", None), "name", "")
+    name = getattr(getattr(op, "scalar_op", op), "name", "")
     if name not in _OF_INTEGERS or any(x.dtype.kind not in "iu" for x in given):
         return False
-    found = functools.reduce(_OF_INTEGERS[name], (np.asarray(x, "float64") for x in given))
+    found = _OF_INTEGERS[name](*(np.asarray(x, "float64") for x in given))
     return bool(np.any(np.abs(found) >= 2.0**63))
 
 

@@ -93,5 +93,12 @@ def _of_a_part(rng: random.Random, a: Any, b: Any) -> Any:
     return a - 0.1 * (b[:1].sum() if rng.random() < 0.5 else pt.tanh(b).sum())
 
 
+def _from_a_computed_place(rng: random.Random, a: Any, b: Any) -> Any:
+    """The first place that is set is an integer of any dtype that a kernel computes, 0 to 2."""
+    dtype = rng.choice(("int8", "int32", "int64", "uint16", "uint64"))
+    k = pt.cast(pt.sum(b > 0) % 3, dtype)
+    return pt.set_subtensor(a[k:], pt.cos(b)[: a[k:].shape[0]].astype(a.dtype))
+
+
 _KINDS = [_stencil] * 5 + [_neighbours, _of_several] * 2
-_KINDS += [_rolled, _reversed, _pointwise, _accumulated, _of_a_part]
+_KINDS += [_rolled, _reversed, _pointwise, _accumulated, _of_a_part, _from_a_computed_place]

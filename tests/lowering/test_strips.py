@@ -80,6 +80,8 @@ def test_no_iteration_comes_too_early(seed, rank, data):
         for slot in program.inputs
         for axis, length in enumerate(shape)
     }
+    computed = (Dim.symbol(("item", slot.number)) for slot in program.slots if slot.ndim == 0)
+    symbols |= {symbol: data.draw(st.integers(0, 2)) for symbol in computed}
     for found in groups(program):
         check_order(found, lambda dim: dim.evaluate(symbols))
 

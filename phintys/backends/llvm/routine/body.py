@@ -386,14 +386,20 @@ class Body:
         check its lengths.
         """
         steps = self.program.steps
-        end = start + 1
+        end = self.after(start)
         kinds = next((k for k in ((Check,), (*NATIVE, Draw)) if isinstance(steps[start], k)), ())
         if kinds:
             while end < len(steps) and isinstance(steps[end], kinds):
-                if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
+                slots = [slot for step in steps[end : self.after(end)] for slot in _slots_of(step)]
+                if not all(map(self.can_provide, slots)):
                     break
-                end += 1
+                end = self.after(end)
         return steps[start:end]
+
+    def after(self, number: int) -> int:
+        """The number of the step after the one with this number, or after the range in strips."""
+        strips = self.strips.get(number)
+        return number + (len(strips.kernels) if strips else 1)
 
     def run_group(self, group: list[Step], start: int) -> None:
         """Emit the steps of a group; the first has the number ``start``."""
@@ -425,10 +431,8 @@ class Body:
         found: dict[int, Strips] = {}
         for first, stop in program.strips:
             kernels = [step for step in program.steps[first:stop] if isinstance(step, Kernel)]
-            dims = {d for k in kernels for o in k.operands for d in o.slot.shape}
-            numbers = {symbol.args[0][1] for d in dims for symbol in d.symbols()}
             strips = strips_of(kernels)
-            if strips and all(self.slots[n].kind in _FROM_OUTSIDE for n in numbers):
+            if strips is not None:
                 found[first] = strips
         return found
 
@@ -436,9 +440,8 @@ class Body:
         """The steps of a group, some of them in strips; the first has the number ``start``."""
         number, end = start, start + len(group)
         while number < end:
-            strips = self.strips.get(number)
-            yield strips or self.program.steps[number]
-            number += len(strips.kernels) if strips else 1
+            yield self.strips.get(number) or self.program.steps[number]
+            number = self.after(number)
 
     @cached_property
     def sizes(self) -> list[Dim]:
@@ -576,10 +579,6 @@ class Body:
 
 #: Steps that use memory, but not Python.  `Draw` steps use it before the others of their group.
 NATIVE = (Kernel, Copy, Call, Scan, External)
-
-
-#: Kinds of slots whose lengths are known before the steps that use them
-_FROM_OUTSIDE = ("input", "constant", "python")
 
 
 def work_of(step: Step) -> Dim:
