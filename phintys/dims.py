@@ -32,8 +32,10 @@ _NO_NAMES: frozenset[Any] = frozenset()
 _MODERATE = 2**62
 #: magnitudes of integers that do not fit in 64 bits (but for the least one)
 _OVERFLOW = 2**63
-#: what symbols, and products of lengths, which are sizes of arrays, are taken to be at most
+#: what lengths, and products of lengths, which are sizes of arrays, are taken to be at most
 _LONGEST = 2**40
+#: the least and the greatest integer of 64 bits
+_ANY = (-_OVERFLOW, _OVERFLOW - 1)
 #: the largest `Dim.size` that is counted; it doubles with each step of some programs
 _HUGE = 2**30
 #: characters of the longest text by which expressions are sorted
@@ -53,8 +55,10 @@ class Dim:
         "__weakref__",
         "args",
         "bound",
+        "high",
+        "is_exact",
         "is_moderate",
-        "is_nonnegative",
+        "low",
         "names",
         "op",
         "order_key",
@@ -69,8 +73,10 @@ class Dim:
     #: the largest magnitude of the expression and of all parts for symbols of at most `_LONGEST`;
     #: `_OVERFLOW` if it is more
     bound: int
-    #: whether it is provably at least 0: a length, or made of such dims, and does not overflow
-    is_nonnegative: bool
+    #: the least and the greatest value, as 64 bits compute it: any if it may overflow
+    low: int
+    high: int
+    is_exact: bool  #: whether neither it nor a part of it may overflow
     is_moderate: bool  #: whether it is made of lengths and small constants, and cannot overflow
     names: frozenset[Dim]  #: the symbols among the operands and in them
 
@@ -91,20 +97,32 @@ class Dim:
         op, args = self.op, self.args
         if op == "const":
             self.size, self.names, self.bound = 1, _NO_NAMES, min(abs(args[0]), _OVERFLOW)
-            self.is_nonnegative, self.is_moderate = args[0] >= 0, self.bound < _MODERATE
+            self._set_range((args[0], args[0]), True)
+            self.is_moderate = self.bound < _MODERATE
         elif op == "symbol":
             self.size, self.names, self.bound = 1, _NO_NAMES, _LONGEST
-            self.is_nonnegative = isinstance(args[0], tuple) and args[0][0] == "len"
-            self.is_moderate = self.is_nonnegative
+            kind = args[0][0] if isinstance(args[0], tuple) else ""
+            self._set_range(_RANGES.get(kind, (-_LONGEST, _LONGEST)), True)
+            self.is_moderate = kind == "len"
         else:
             self.size = min(sum([a.size for a in args]), _HUGE)
             self.names = _NO_NAMES.union(*[a.symbols() for a in args])
             self.bound = min(_bound(op, args), _OVERFLOW)
-            every = any if op == "max" else all
-            self.is_nonnegative = self.fits and every([a.is_nonnegative for a in args])
+            self._set_range(_range(op, args), all([a.is_exact for a in args]))
             multiple = op != "mul" or (len(args) == 2 and args[0].value is not None)
             is_moderate = multiple and self.bound < _MODERATE
             self.is_moderate = is_moderate and all([a.is_moderate for a in args])
+
+    def _set_range(self, values: tuple[int, int], is_exact: bool) -> None:
+        """Set the range from that of the exact values."""
+        fits = _ANY[0] <= values[0] and values[1] <= _ANY[1]
+        self.low, self.high = values if fits else _ANY
+        self.is_exact = is_exact and fits
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether it is provably at least 0."""
+        return self.low >= 0
 
     @property
     def fits(self) -> bool:
@@ -265,6 +283,36 @@ def _bound(op: str, args: Sequence[Dim]) -> int:
     return most
 
 
+def _range(op: str, args: Sequence[Dim]) -> tuple[int, int]:
+    """The least and the greatest value of an expression, for values of its operands in range."""
+    lows, highs = [a.low for a in args], [a.high for a in args]
+    if op == "add":
+        return sum(lows), sum(highs)
+    if op == "max" or op == "min":
+        return _EVALUATE[op](lows), _EVALUATE[op](highs)
+    if op == "mul":
+        c = args[0].value
+        low, high = _range_of_product(args if c is None else args[1:])
+        return (low, high) if c is None else (min(c * low, c * high), max(c * low, c * high))
+    by = args[1]
+    if op == "mod":
+        return (0, max(by.high - 1, 0)) if by.low >= 0 else _ANY
+    if by.value is not None and by.value > 0:
+        return lows[0] // by.value, highs[0] // by.value
+    most = max(-lows[0], highs[0])
+    return (0, highs[0]) if lows[0] >= 0 and by.low >= 0 else (-most, most)
+
+
+def _range_of_product(factors: Sequence[Dim]) -> tuple[int, int]:
+    """The range of a product of factors that are no constants; see `_LONGEST`."""
+    if len(factors) == 1:
+        return factors[0].low, factors[0].high
+    most = max(max(-f.low, f.high) for f in factors)
+    if most >= _MODERATE:
+        return -_OVERFLOW, _OVERFLOW
+    return (0 if all(f.low >= 0 for f in factors) else -most), most
+
+
 def as_dim(x: DimLike) -> Dim:
     """A Dim from a Dim or an integer."""
     return x if isinstance(x, Dim) else Dim.const(x)
@@ -296,12 +344,9 @@ def _is_opposite(d: Dim) -> bool:
 def dim_max(a: DimLike, b: DimLike) -> Dim:
     """The larger of two lengths; one of them, where the comparison is provable."""
     a, b = as_dim(a), as_dim(b)
-    if a is b:
+    if a is b or _is_at_most(b, a):
         return a
-    difference = a - b
-    if difference.is_nonnegative:
-        return a
-    if (-difference).is_nonnegative:
+    if _is_at_most(a, b):
         return b
     first, other = _ordered((a, b))
     inner = _clipped_inside(other) if first is ZERO else None
@@ -324,14 +369,16 @@ def _clipped_inside(d: Dim) -> Dim | None:
 def dim_min(a: DimLike, b: DimLike) -> Dim:
     """The smaller of two lengths; one of them, where the comparison is provable."""
     a, b = as_dim(a), as_dim(b)
-    if a is b:
+    if a is b or _is_at_most(a, b):
         return a
-    difference = a - b
-    if difference.is_nonnegative:
+    if _is_at_most(b, a):
         return b
-    if (-difference).is_nonnegative:
-        return a
     return Dim("min", _ordered((a, b)))
+
+
+def _is_at_most(a: Dim, b: Dim) -> bool:
+    """Whether one length is provably at most another one: neither overflows."""
+    return a.high <= b.low or (a.is_exact and b.is_exact and (b - a).is_nonnegative)
 
 
 def coefficients(d: Dim) -> dict[Dim, int]:
@@ -455,7 +502,9 @@ def _product(factors: tuple[Dim, ...]) -> Dim:
 
 
 def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
-    """``a / b`` where the factors of ``b`` are factors of ``a``, else None."""
+    """``a / b`` where the factors of ``b`` are factors of ``a``, which is exact, else None."""
+    if not a.is_exact:
+        return None
     fa = list(a.args) if a.op == "mul" else [a]
     for f in b.args if b.op == "mul" else (b,):
         if f in fa:
@@ -485,6 +534,8 @@ def _divided_once(a: Dim, b: Dim) -> Dim | None:
     return (x + shift * k) // (b.value * k) if abs(shift * k) < _MODERATE else None
 
 
+#: the range of symbols by their kind: lengths, and integers of users; see `_LONGEST`
+_RANGES = {"len": (0, _LONGEST), "item": _ANY}
 #: ops of expressions that are a single factor of a product
 _ATOMS = frozenset(("symbol", "floordiv", "mod", "max", "min"))
 _EVALUATE: dict[str, Callable[[list[int]], int]] = {

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from operator import add, floordiv, mod, mul, sub
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,3 +133,35 @@ def test_quotients_of_quotients_have_no_constants_beyond_64_bits(shift, k, divis
     found = (symbol // k + shift) // divisor
     assert found.evaluate({symbol: n}) == (n // k + shift) // divisor
     assert all(abs(d.value) < 2**63 for d in found.parts() if d.value is not None)
+
+
+@given(st.data(), st.integers(0, 2**40), st.integers(-(2**63), 2**63 - 1))
+def test_ranges_hold_what_64_bits_compute(data, length, integer):
+    n, i = Dim.symbol(("len", 0, 0)), Dim.symbol(("item", 1))
+    parts = [n, i, Dim.const(data.draw(st.integers(-5, 2**62)))]
+    for _ in range(5):
+        a, b = data.draw(st.sampled_from(parts)), data.draw(st.sampled_from(parts))
+        combine = data.draw(st.sampled_from([add, sub, mul, floordiv, mod, dim_max, dim_min]))
+        if not (combine is mul and a.value is None and b.value is None):  # see `_LONGEST`
+            parts.append(combine(a, b))
+    for part in parts:
+        found = machine_value(part, {n: length, i: integer})
+        assert part.low <= found <= part.high
+        if part.is_exact:
+            assert found == part.evaluate({n: length, i: integer})
+
+
+def machine_value(dim, symbols):
+    """The value of an expression, each part of which wraps around."""
+    known = {}
+    for part in dim.parts():
+        if part.op in ("const", "symbol"):
+            known[part] = wrapped(part.value if part.op == "const" else symbols[part])
+        else:
+            args = [Dim.const(known[a]) for a in part.args]
+            known[part] = wrapped(Dim(part.op, tuple(args)).evaluate({}))
+    return known[dim]
+
+
+def wrapped(value):
+    return (value + 2**63) % 2**64 - 2**63

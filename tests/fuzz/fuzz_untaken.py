@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 from fuzz_draw import Drawer, Item, Unfit
 from fuzz_functions import Text
@@ -86,7 +87,7 @@ def _in_a_step(g: Drawer, rng: random.Random) -> tuple[str, str]:
     parameters, given = "a, h", "[]"
     if rng.random() < 0.5:  # the array is given to the loop, not captured by the step
         parameters, given = "a, h, z", f"[{x.name}]"
-        failing = failing.replace(x.name, "z")
+        failing = re.sub(rf"\b{x.name}\b", "z", failing)
     chosen = f"phintys.ifelse({never}, {failing}, pt.cast({step}, {dtype!r}))"
     text = (
         f"phintys.scan(lambda {parameters}: {chosen}, [{rows.name}], [{h.name}], {given}, "

@@ -34,7 +34,8 @@ from phintys.tensor.variable import TensorVariable
 )
 def trivial_power(node: Apply, x: TensorVariable, exponent: TensorVariable) -> Replacement:
     k = number(exponent)
-    if k == 0 or (number(x) == 1 and not may_fail(exponent)):
+    is_complex = dtypes.kind(node.outputs[0].type.dtype) == "c"  # 1 to the power of inf is NaN
+    if k == 0 or (number(x) == 1 and not may_fail(exponent) and not is_complex):
         return like(node, functions.second(x, functions.second(exponent, 1)))
     if k == 1:
         return like(node, x)

@@ -160,7 +160,6 @@ def _promote(module: Any, machine: Any) -> None:
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
-    passes.add_new_gvn_pass()
     for function in module.functions:
         if not function.is_declaration and b"noinline" not in b" ".join(function.attributes):
             passes.run(function, builder)
