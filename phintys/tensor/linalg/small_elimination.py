@@ -187,8 +187,15 @@ def take_pivots_together(n: int, s: Packs, notes: Packs) -> None:
 def substitute_back(n: int, m: int, s: Packs, right: Array) -> None:
     """Replace right sides by the solutions of systems with upper triangles."""
     rest = m % 4
+    odd = n % 2
     for j in range(0, m - rest, 4):
-        _substitute_four(n, s, right[j * n * LANES :])
+        y = right[j * n * LANES :]
+        if odd == 1:
+            _divide_row(n - 1, n, s[n * n - 1], y)
+        for t in range(n // 2):
+            i = n - odd - 2 - 2 * t
+            _subtract_solved(i, n, s[i:], y)
+            _solve_two_rows(i, n, s[i * (n + 1) :], y)
     for j in range(m - rest, m):
         y = right[j * n * LANES :]
         for t in range(n):
@@ -204,29 +211,60 @@ def _substitute_row(k: int, column: Packs, y: Packs) -> None:
         y[i] -= column[i] * x
 
 
-def _substitute_four(n: int, s: Packs, a: Packs) -> None:
-    """Replace four right sides by solutions."""
+def _divide_row(i: int, n: int, divisor: Pack, a: Packs) -> None:
+    """Divide a row of four right sides."""
+    for k in range(4):
+        a[k * n + i] = a[k * n + i] / divisor
+
+
+def _subtract_solved(i: int, n: int, s: Packs, a: Packs) -> None:
+    """Subtract the later rows of four solutions from rows ``i`` and ``i + 1`` of right sides.
+
+    ``s`` is the matrix from row ``i`` on.  Sums stay in registers.
+    """
     b = a[n:]
     c = a[2 * n :]
     d = a[3 * n :]
-    for t in range(n):
-        k = n - 1 - t
-        column = s[k * n :]
-        pivot = column[k]
-        x0 = a[k] / pivot
-        x1 = b[k] / pivot
-        x2 = c[k] / pivot
-        x3 = d[k] / pivot
-        a[k] = x0
-        b[k] = x1
-        c[k] = x2
-        d[k] = x3
-        for i in range(k):
-            factor = column[i]
-            a[i] -= factor * x0
-            b[i] -= factor * x1
-            c[i] -= factor * x2
-            d[i] -= factor * x3
+    a0 = a[i]
+    b0 = b[i]
+    c0 = c[i]
+    d0 = d[i]
+    a1 = a[i + 1]
+    b1 = b[i + 1]
+    c1 = c[i + 1]
+    d1 = d[i + 1]
+    for m in range(n - 2 - i):
+        k = n - 1 - m
+        x = s[k * n]
+        y = s[k * n + 1]
+        a0 -= x * a[k]
+        b0 -= x * b[k]
+        c0 -= x * c[k]
+        d0 -= x * d[k]
+        a1 -= y * a[k]
+        b1 -= y * b[k]
+        c1 -= y * c[k]
+        d1 -= y * d[k]
+    a[i] = a0
+    b[i] = b0
+    c[i] = c0
+    d[i] = d0
+    a[i + 1] = a1
+    b[i + 1] = b1
+    c[i + 1] = c1
+    d[i + 1] = d1
+
+
+def _solve_two_rows(i: int, n: int, s: Packs, a: Packs) -> None:
+    """Complete rows ``i`` and ``i + 1`` of four solutions; ``s`` is the matrix from there on."""
+    pivot = s[0]
+    factor = s[n]
+    below = s[n + 1]
+    for k in range(4):
+        y = a[k * n + i :]
+        x = y[1] / below
+        y[1] = x
+        y[0] = (y[0] - factor * x) / pivot
 
 
 def _number(m: int, numbers: Packs) -> None:
