@@ -19,6 +19,7 @@ from phintys.tensor.linalg.decomposition import eigen_derivatives as derivatives
 from phintys.tensor.linalg.decomposition.eigen_routines import (
     factor_hermitian,
     factor_hermitian_pair,
+    unless_small,
     work_sizes,
 )
 from phintys.tensor.linalg.decomposition.eigen_small import FRACTION
@@ -136,6 +137,8 @@ class _Hermitian(MatrixOp):
         if len(given) == 1:
             vectors = [(dtype, (n, n))] if self.vectors else []
             scratch = scratch if self.vectors else [(dtype, n * n), *scratch]
+            if dtype == real:
+                scratch = [(d, unless_small(n, size)) for d, size in scratch]
             return b.external(
                 factor_hermitian, dtype, flags, reads=given, writes=[(real, (n,)), *vectors],
                 batch=batch, work=10 * n * n * n, scratch=scratch,

@@ -45,6 +45,7 @@ from phintys.tensor.linalg.decomposition.eigen_steps import (
     set_limits_in_numbers,
     set_off_in_numbers,
     set_reflection_in_numbers,
+    shift_along_in_numbers,
     wilkinson_in_numbers,
 )
 from phintys.tensor.linalg.routine_parts import copy
@@ -145,13 +146,19 @@ def _reduce_alone(vectors: int, n: int, rows: int, s: Array, q: Array, t: Array)
         top = (k + 1) // LANES
         place = n - 2 - k
         t[place + 1] = v[k]
-        set_reflection_in_numbers(place, v[k + 1], dot_in_numbers(k + 2, n, v, v), t)
-        _set_vector(top, rows, t[NUMBERED + k + 1], t[SCALE], t[NUMBERED:], v)
+        first = v[k + 1]
+        set_reflection_in_numbers(place, first, dot_in_numbers(k + 2, n, v, v), t)
+        scale = t[SCALE]
         tau = t[TAUS + place]
+        more = 1.0 - scale * first
         sums = t[SUMS:]
+        column = s[(k + 1) * stride :]
         _multiply(top, k + 1, n, rows, v, s, sums)
-        along = 0.5 * tau * dot_in_numbers(k + 1, n, sums, v)
-        _subtract(top, k + 1, n, rows, tau, along, v, sums, v, s, sums)
+        square = dot_in_numbers(k + 1, n, sums, v)
+        along = shift_along_in_numbers(tau, scale, more, square, sums[k + 1], column[k + 1])
+        number = t[NUMBERED + k + 1]
+        _set_vector(top, rows, number, scale, more, tau, along, column, t[NUMBERED:], v, sums)
+        _subtract(top, k + 1, n, rows, v, sums, v, s, sums)
         if vectors == 1:
             _reflect_alone(n - 1 - k, n, rows, tau, v, q)
     for k in range(n - 2 if n > 2 else 0, n):
@@ -162,32 +169,67 @@ def _reduce_alone(vectors: int, n: int, rows: int, s: Array, q: Array, t: Array)
         set_off_in_numbers(0, s[(n - 2) * stride + n - 1], t)
 
 
-def _set_vector(top: int, rows: int, first: Real, scale: Real, numbers: Packs, v: Packs) -> None:
-    """Make a column the vector of a reflection: 1 in the row ``first``, and zeros before it."""
+def _multiply(top: int, start: int, n: int, rows: int, v: Array, s: Packs, sums: Packs) -> None:
+    """Write the product of a matrix and a vector, for two packs of rows at once."""
+    rest = (n - start) % 2
+    for p in range(top, rows, 2):
+        next = 1 if p + 1 < rows else 0
+        total = spread(0.0)
+        other = total
+        below = total
+        other_below = total
+        for j in range(start, n - rest, 2):
+            here = s[j * rows + p :]
+            x = spread(v[j])
+            y = spread(v[j + 1])
+            total += here[0] * x
+            other += here[rows] * y
+            below += here[next] * x
+            other_below += here[rows + next] * y
+        if rest == 1:
+            here = s[(n - 1) * rows + p :]
+            x = spread(v[n - 1])
+            total += here[0] * x
+            below += here[next] * x
+        sums[p + next] = below + other_below
+        sums[p] = total + other
+
+
+def _set_vector(
+    top: int, rows: int, first: Real, scale: Real, more: Real, tau: Real, along: Real,
+    column: Packs, numbers: Packs, v: Packs, sums: Packs,
+) -> None:  # fmt: skip
+    """Make a column the vector of a reflection, and write what that subtracts from the matrix.
+
+    The vector is 1 in the row ``first``, and zero before it.
+    """
     for p in range(top, rows):
         here = numbers[p]
         x = v[p] * spread(scale)
         x = x if here > spread(first) else 1.0
-        v[p] = x if here >= spread(first) else 0.0
-
-
-def _multiply(top: int, start: int, n: int, rows: int, v: Array, s: Packs, sums: Packs) -> None:
-    """Write the product of a matrix and a vector."""
-    for p in range(top, rows):
-        total = spread(0.0)
-        for j in range(start, n):
-            total += s[j * rows + p] * spread(v[j])
-        sums[p] = total
+        x = x if here >= spread(first) else 0.0
+        v[p] = x
+        total = rounded(spread(scale) * sums[p]) + spread(more) * column[p]
+        sums[p] = spread(tau) * (total - spread(along) * x)
 
 
 def _subtract(
-    top: int, start: int, n: int, rows: int, tau: Real, along: Real,
+    top: int, start: int, n: int, rows: int,
     v: Array, sums: Array, v_packs: Packs, s: Packs, sum_packs: Packs,
 ) -> None:  # fmt: skip
-    """Complete the reflection of a matrix from both sides."""
-    for p in range(top, rows):
-        sum_packs[p] = spread(tau) * (sum_packs[p] - spread(along) * v_packs[p])
-    for p in range(top, rows):
+    """Complete the reflection of a matrix from both sides, in two packs of rows at once."""
+    for p in range(top, rows - 1, 2):
+        x = v_packs[p]
+        y = sum_packs[p]
+        x_below = v_packs[p + 1]
+        y_below = sum_packs[p + 1]
+        for j in range(start, n):
+            here = s[j * rows + p :]
+            factor = spread(sums[j])
+            other = spread(v[j])
+            here[0] = here[0] - x * factor - y * other
+            here[1] = here[1] - x_below * factor - y_below * other
+    for p in range(rows - (rows - top) % 2, rows):
         x = v_packs[p]
         y = sum_packs[p]
         for j in range(start, n):
@@ -195,14 +237,27 @@ def _subtract(
 
 
 def _reflect_alone(count: int, n: int, rows: int, tau: Real, v: Array, q: Packs) -> None:
-    """Multiply the first columns, which are the last ones of a matrix, by a reflection."""
-    for p in range(rows):
+    """Multiply the first columns, which are the last ones of a matrix, by a reflection.
+
+    Two packs of rows are computed at once.
+    """
+    for p in range(0, rows, 2):
+        next = 1 if p + 1 < rows else 0
         total = spread(0.0)
+        below = total
         for m in range(count):
-            total += q[(count - 1 - m) * rows + p] * spread(v[n - count + m])
+            column = q[(count - 1 - m) * rows + p :]
+            x = spread(v[n - count + m])
+            total += column[0] * x
+            below += column[next] * x
         total = total * spread(tau)
+        below = below * spread(tau)
         for j in range(count):
-            q[j * rows + p] -= total * spread(v[n - 1 - j])
+            column = q[j * rows + p :]
+            x = spread(v[n - 1 - j])
+            z = column[next] - below * x
+            column[0] -= total * x
+            column[next] = z
 
 
 # ---------------------------------------------------------------------------- the iteration

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phintys.dims import Dim
+from phintys.dims import Dim, dim_min
 from phintys.routines import Array, Positions, Real, routine
 from phintys.routines.language import PARTS, sqrt
 from phintys.routines.libraries import LAPACK, LARGEST_INT, LOWER, PLAIN, UPPER, syevd, sygvd
@@ -28,6 +28,11 @@ def work_sizes(n: Dim, vectors: bool) -> tuple[Dim, Dim, Dim]:
     if not vectors:
         return 2 * n + BLOCK * n + 1, n + 1, Dim.const(1)
     return 2 * n * n + (6 + BLOCK) * n + 1, 2 * n * n + 5 * n + 1, 5 * n + 3
+
+
+def unless_small(n: Dim, size: Dim) -> Dim:
+    """The length of a workspace that only matrices for LAPACK need: 1 for others."""
+    return 1 + dim_min(n // (SMALL + 1), 1) * (size - 1)
 
 
 @routine(LAPACK, _FAILURE, grouped=True)

@@ -1,9 +1,13 @@
 """What the routines for small symmetric eigenproblems share: numbers, and arithmetic on packs.
 
 Householder reflections reduce a matrix to tridiagonal form (G. H. Golub, C. F. Van Loan, "Matrix
-Computations", 4th edition, section 8.3.1), whose eigenvalues are found by QL steps with Wilkinson's
-shift.  A step with the shift ``x`` from the last row of a block up, where ``d`` is the diagonal and
-``e`` is beside it, computes the last principal minors of ``T - x``, and sums::
+Computations", 4th edition, section 8.3.1).  The vector of a reflection is ``v = scale x + more e``,
+where ``x`` is a column and ``e`` an axis: ``a v`` and ``v^T a v`` are computed from ``a x`` and
+``x^T a x``, which need not wait for the square root and division in ``scale``.
+
+The eigenvalues are found by QL steps with Wilkinson's shift.  A step with the shift ``x`` from the
+last row of a block up, where ``d`` is the diagonal and ``e`` is beside it, computes the last
+principal minors of ``T - x``, and sums::
 
     m[k+1] = (d - x) m[k] - e^2 m[k-1]        W[k] = m[k]^2 + e^2 W[k-1]
 
@@ -121,6 +125,18 @@ def set_reflection(k: int, first: Pack, rest: Pack, t: Packs) -> None:
     set_off(k, beta if reflects else first, t)
 
 
+def shift_along(
+    tau: Pack, scale: Pack, more: Pack, square: Pack, first: Pack, corner: Pack
+) -> Pack:
+    """``tau / 2 v^T a v`` for the vector ``v`` of a reflection, which is ``scale x + more e``.
+
+    ``square`` is ``x^T a x``, ``first`` is ``e^T a x``, and ``corner`` is ``e^T a e``, where ``e``
+    is the first axis.
+    """
+    part = rounded(2.0 * scale * first) + more * corner
+    return 0.5 * tau * (rounded(more * part) + scale * scale * square)
+
+
 def set_off(k: int, x: Pack, t: Packs) -> None:
     """Write element ``k`` beside the diagonal."""
     t[OFF + k] = rounded(x * x)
@@ -192,6 +208,7 @@ dot_in_numbers = in_numbers(dot)
 set_limits_in_numbers = in_numbers(set_limits)
 set_reflection_in_numbers = in_numbers(set_reflection)
 set_off_in_numbers = in_numbers(set_off)
+shift_along_in_numbers = in_numbers(shift_along)
 kept_in_numbers = in_numbers(kept)
 wilkinson_in_numbers = in_numbers(wilkinson)
 begin_in_numbers = in_numbers(begin)

@@ -45,6 +45,7 @@ from phintys.tensor.linalg.decomposition.eigen_steps import (
     set_limits,
     set_off,
     set_reflection,
+    shift_along,
     wilkinson,
 )
 from phintys.tensor.linalg.routine_parts import load_adjacent
@@ -130,11 +131,8 @@ def _reduce(n: int, s: Packs, t: Packs) -> None:
         place = n - 2 - k
         t[place + 1] = v[k]
         set_reflection(place, v[k + 1], dot(k + 2, n, v, v), t)
-        scale = t[SCALE]
-        v[k + 1] = spread(1.0)
-        for i in range(k + 2, n):
-            v[i] = v[i] * scale
-        _reflect_both_sides(k + 1, n, v, s, t[TAUS + place :], t[SUMS:])
+        _set_vectors(k + 1, n, v, s, t[SCALE], t[TAUS + place], t[SUMS:])
+        _reflect_both_sides(k + 1, n, v, s, t[SUMS:])
     for k in range(n - 2 if n > 2 else 0, n):
         t[n - 1 - k] = s[k * n + k]
     t[OFF + n - 1] = spread(0.0)
@@ -142,17 +140,33 @@ def _reduce(n: int, s: Packs, t: Packs) -> None:
         set_off(0, s[n * n - n - 1], t)
 
 
-def _reflect_both_sides(start: int, n: int, v: Packs, s: Packs, factor: Packs, sums: Packs) -> None:
-    """Replace the rest ``a`` of each matrix by ``h a h`` with ``h = 1 - tau v v^T``."""
-    tau = factor[0]
+def _set_vectors(
+    start: int, n: int, v: Packs, s: Packs, scale: Pack, tau: Pack, sums: Packs
+) -> None:
+    """Make columns the vectors of reflections, and write what these subtract from matrices."""
     for i in range(start, n):
         total = spread(0.0)
-        for j in range(start, n):
+        other = total
+        rest = (n - start) % 2
+        for j in range(start, n - rest, 2):
             total += s[j * n + i] * v[j]
-        sums[i] = total
-    along = 0.5 * tau * dot(start, n, sums, v)
+            other += s[(j + 1) * n + i] * v[j + 1]
+        if rest == 1:
+            total += s[(n - 1) * n + i] * v[n - 1]
+        sums[i] = total + other
+    more = 1.0 - scale * v[start]
+    column = s[start * n :]
+    square = dot(start, n, sums, v)
+    along = shift_along(tau, scale, more, square, sums[start], column[start])
+    v[start] = spread(1.0)
+    for i in range(start + 1, n):
+        v[i] = v[i] * scale
     for i in range(start, n):
-        sums[i] = tau * (sums[i] - along * v[i])
+        sums[i] = tau * (rounded(scale * sums[i]) + more * column[i] - along * v[i])
+
+
+def _reflect_both_sides(start: int, n: int, v: Packs, s: Packs, sums: Packs) -> None:
+    """Replace the rest ``a`` of each matrix by ``h a h`` with ``h = 1 - tau v v^T``."""
     for j in range(start, n):
         column = s[j * n :]
         x = v[j]
