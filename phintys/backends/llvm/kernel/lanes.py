@@ -35,6 +35,7 @@ class Argument:
 
     kind ``slot``: ``value`` is the Slot whose base address (of element 0) is passed, type ``ptr``;
     kind ``dim``: ``value`` is the Dim to evaluate, type ``i64``;
+    kind ``ahead``: see `Arguments.ahead`;
     kind ``const``: ``value`` is the IR text of the literal, of type ``type``; until a kernel has
     been written it is the position of the instruction.
     """
@@ -66,6 +67,16 @@ class Arguments:
         Equal constants get separate arguments, so that the text does not depend on their values.
         """
         return self._add(("const", position), Argument("const", t.scalar, position), "c")
+
+    def ahead(self) -> tuple[str, str]:
+        """An address, and the bytes by which it moves with each point.
+
+        The loop asks for the cache line of this address while it computes, so that loops that come
+        later find it in the cache.
+        """
+        kinds = ("ptr", "i64")
+        address, rate = (self._add(("ahead", t), Argument("ahead", t, t), "h") for t in kinds)
+        return address, rate
 
     def all(self) -> list[tuple[str, Argument]]:
         return list(self._named.values())
@@ -113,6 +124,7 @@ class Lanes:
         self.counters: dict[int, str] = {}
         self.divisors: dict[int, Divisor] = {}  # by position: invariants of the innermost loop
         self.can_fail = False
+        self.ahead = False  # whether the innermost loop reads ahead
         self.ragged: tuple[str, str] | None = None  # start and number of iterations, in the loop
         self.points = polling.points(kernel.body)  # of a block
         self.is_one_block = polling.is_one_block(kernel)
