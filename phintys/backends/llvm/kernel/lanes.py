@@ -68,15 +68,9 @@ class Arguments:
         """
         return self._add(("const", position), Argument("const", t.scalar, position), "c")
 
-    def ahead(self) -> tuple[str, str]:
-        """An address, and the bytes by which it moves with each point.
-
-        The loop asks for the cache line of this address while it computes, so that loops that come
-        later find it in the cache.
-        """
-        kinds = ("ptr", "i64")
-        address, rate = (self._add(("ahead", t), Argument("ahead", t, t), "h") for t in kinds)
-        return address, rate
+    def ahead(self) -> str:
+        """The address from which on the loop brings memory into the cache while it computes."""
+        return self._add("ahead", Argument("ahead", "ptr", None), "h")
 
     def all(self) -> list[tuple[str, Argument]]:
         return list(self._named.values())
@@ -124,7 +118,7 @@ class Lanes:
         self.counters: dict[int, str] = {}
         self.divisors: dict[int, Divisor] = {}  # by position: invariants of the innermost loop
         self.can_fail = False
-        self.ahead = False  # whether the innermost loop reads ahead
+        self.ahead = 0  # bytes that the innermost loop reads ahead with each point
         self.ragged: tuple[str, str] | None = None  # start and number of iterations, in the loop
         self.points = polling.points(kernel.body)  # of a block
         self.is_one_block = polling.is_one_block(kernel)

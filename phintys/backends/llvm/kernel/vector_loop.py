@@ -316,8 +316,8 @@ class VectorLoop:
     def _read_ahead(self, place: Place) -> None:
         """Emit the prefetch of a cache line."""
         if self.lanes.ahead:
-            address, rate = self.lanes.arguments.ahead()
-            address = self.w.at(address, self.w(f"mul i64 {place.counter}, {rate}"))
+            moved = self.w(f"mul i64 {place.counter}, {self.lanes.ahead}")
+            address = self.w.at(self.lanes.arguments.ahead(), moved)
             self.w.declares.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
             # to read, into the L2 cache
             self.w.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")

@@ -17,17 +17,6 @@ from phintys.lowering.program import Kernel, Slot
 from phintys.lowering.strips import Strips, starts_of
 
 
-class Stream(NamedTuple):
-    """A whole array that is read ahead: so many bytes for each element that a kernel computes."""
-
-    slot: Slot
-    rate: int
-
-    @property
-    def itemsize(self) -> int:
-        return np.dtype(str(self.slot.dtype)).itemsize
-
-
 class Reader(NamedTuple):
     """A kernel's part in reading ahead: of which stream, from how many bytes after the strip on."""
 
@@ -35,26 +24,31 @@ class Reader(NamedTuple):
     first: int
 
 
-def streams_of(strips: Strips, near: set[int]) -> tuple[list[Stream], dict[int, Reader]]:
-    """The streams, and the readers by the numbers of their kernels.
+def streams_of(strips: Strips, near: set[int]) -> tuple[list[Slot], int, dict[int, Reader]]:
+    """What is read ahead, the bytes for each element that a kernel computes, and the readers.
 
-    The slots ``near`` are in windows.  All long loops are readers, so that kernels with equal
-    bodies have the same code; where there are more than needed, some read the same again.
+    Readers are found by the numbers of their kernels.  The slots ``near`` are in windows.  All long
+    loops are readers, so that kernels with equal bodies have the same code; where there are more
+    than needed, some read the same again.
     """
     long = [k for k, kernel in enumerate(strips.kernels) if _is_long(kernel)]
     used = dict.fromkeys(slot for k in long for slot in _contiguous(strips.kernels[k]))
-    slots = [slot for slot in used if slot.number not in near]
-    if not slots or len(long) < len(slots):
-        return [], {}
-    each = len(long) // len(slots)
-    streams = [Stream(slot, -(-Stream(slot, 0).itemsize // each)) for slot in slots]
+    streams = [slot for slot in used if slot.number not in near]
+    if not streams or len(long) < len(streams):
+        return [], 0, {}
+    each = len(long) // len(streams)
+    rate = max([-(-itemsize(slot) // each) for slot in streams])
     found: dict[int, Reader] = {}
     for number, k in enumerate(long):
-        stream = min(number // each, len(slots) - 1)
-        rate, parts = streams[stream].rate, -(-streams[stream].itemsize // streams[stream].rate)
+        stream = min(number // each, len(streams) - 1)
+        parts = -(-itemsize(streams[stream]) // rate)
         part = min(number - each * stream, parts - 1)
         found[k] = Reader(stream, part * rate * strips.step)
-    return streams, found
+    return streams, rate, found
+
+
+def itemsize(slot: Slot) -> int:
+    return np.dtype(str(slot.dtype)).itemsize
 
 
 def _is_long(kernel: Kernel) -> bool:

@@ -7,7 +7,7 @@ routine: few values live through a loop over many kernels, as LLVM wants it.
 from __future__ import annotations
 
 from phintys.backends.llvm.ir.writer import Lengths
-from phintys.backends.llvm.routine.ahead import Stream, streams_of
+from phintys.backends.llvm.routine.ahead import itemsize, streams_of
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.windows import Window, windows_of
 from phintys.dims import Dim
@@ -15,15 +15,13 @@ from phintys.lowering.program import Kernel
 from phintys.lowering.strips import COUNT, FIRST, FOREVER, Strips, pace, part_of
 
 #: Words of ``%strips``: the end of the strip, and of the last one; then the numbers of iterations
-#: of each kernel that have run; then the words of windows, then those of streams.
+#: of each kernel that have run; then the words of windows; then the address in each stream of what
+#: follows the strip.
 _END, _LAST, _DONE = 0, 1, 2
 
 #: Words of a window: where element 0 would be; the memory; the bytes by which it moves, and those
 #: that are kept.
 _PLACE, _BLOCK, _STEP, _KEPT, _WORDS = 0, 1, 2, 3, 4
-
-#: Words of a stream: the address of what follows the strip, and the rate; 0 if there is one strip.
-_AHEAD, _RATE, _STREAM_WORDS = 0, 1, 2
 
 
 def emit(body: Body, strips: Strips) -> None:
@@ -31,11 +29,10 @@ def emit(body: Body, strips: Strips) -> None:
     out, count = body.out, len(strips.kernels)
     windows = windows_of(strips, body.used)
     near = [(k, slot.number) for k, window in enumerate(windows) for slot in window.slots]
-    streams, readers = streams_of(strips, {number for _, number in near})
+    streams, rate, readers = streams_of(strips, {number for _, number in near})
     first = _DONE + count
     ahead = first + _WORDS * len(windows)
-    words = ahead + _STREAM_WORDS * len(streams)
-    body.frame.strip_words = max(body.frame.strip_words, words)
+    body.frame.strip_words = max(body.frame.strip_words, ahead + len(streams))
     with body.within({}):
         several = out.value(f"icmp sgt i64 {body.lengths(strips.length)}, {strips.single}")
         end = out.value(f"select i1 {several}, i64 {strips.step}, i64 {FOREVER}")
@@ -45,15 +42,18 @@ def emit(body: Body, strips: Strips) -> None:
         out.line(f"call void @llvm.memset.p0.i64(ptr {done}, i8 0, i64 {8 * count}, i1 0)")
         for k, window in enumerate(windows):
             _start(body, window, several, first + _WORDS * k)
-        for k, stream in enumerate(streams):
-            _aim(body, stream, several, strips.step, ahead + _STREAM_WORDS * k)
+        for k, slot in enumerate(streams):
+            with body.located([slot]):
+                address = body.addresses[slot.number]
+            size = out.value(f"select i1 {several}, i64 {strips.step * itemsize(slot)}, i64 0")
+            _store(body, "ptr", out.at(address, size), ahead + k)
     loop, next_, after = (out.name(n) for n in ("strip", "next", "done"))
     out.line(f"br label %{loop}")
     out.label(loop)
     places = {n: first + _WORDS * k for k, n in near if n not in body.distant}
     for number, (kernel, start) in enumerate(zip(strips.kernels, strips.starts)):
         reader = readers.get(number)
-        aim = (ahead + _STREAM_WORDS * reader.stream, reader.first) if reader else None
+        aim = (ahead + reader.stream, reader.first, rate) if reader else None
         _run(body, kernel, start, _DONE + number, places, aim)
     end = _load(body, "i64", _END)
     more = out.value(f"icmp slt i64 {end}, {_load(body, 'i64', _LAST)}")
@@ -62,10 +62,9 @@ def emit(body: Body, strips: Strips) -> None:
     _store(body, "i64", out.value(f"add i64 {end}, {strips.step}"), _END)
     for k, window in enumerate(windows):
         _move(body, window, first + _WORDS * k)
-    for k, stream in enumerate(streams):
-        word = ahead + _STREAM_WORDS * k + _AHEAD
-        following = out.at(_load(body, "ptr", word), strips.step * stream.itemsize)
-        _store(body, "ptr", following, word)
+    for k, slot in enumerate(streams):
+        following = out.at(_load(body, "ptr", ahead + k), strips.step * itemsize(slot))
+        _store(body, "ptr", following, ahead + k)
     body.ask()
     out.line(f"br label %{loop}")
     out.label(after)
@@ -88,13 +87,13 @@ def _run(
     start: Dim,
     word: int,
     places: dict[int, int],
-    aim: tuple[int, int] | None,
+    aim: tuple[int, int, int] | None,
 ) -> None:
     """Emit the iterations of a kernel before the end of the strip.
 
     ``word`` holds the number of those that have run, ``places`` the words of slots in windows whose
-    addresses are not in the table of distant blocks.  ``aim``: the words of the stream that the
-    kernel reads ahead, and the number of the first byte.
+    addresses are not in the table of distant blocks.  ``aim``: the word of the stream that the
+    kernel reads ahead, the number of the first byte, and the rate.
     """
     out, lengths = body.out, body.lengths.within({})
     first = _load(body, "i64", word)
@@ -109,11 +108,10 @@ def _run(
     for number in dict.fromkeys(o.slot.number for o in kernel.operands if o.slot.number in places):
         body.addresses[number] = _load(body, "ptr", places[number] + _PLACE)
     if aim is not None:
-        address = out.at(_load(body, "ptr", aim[0] + _AHEAD), aim[1])
-        body.ahead = {"ptr": address, "i64": _load(body, "i64", aim[0] + _RATE)}
+        body.ahead = out.at(_load(body, "ptr", aim[0]), aim[1]), aim[2]
     with body.within({FIRST: first, COUNT: out.value(f"sub i64 {stop}, {first}")}):
         body.step(part_of(kernel, 0, FIRST, COUNT))
-    body.addresses, body.ahead = addresses, {}
+    body.addresses, body.ahead = addresses, ("", 0)
     out.line(f"br label %{none}")
     out.label(none)
 
@@ -126,16 +124,6 @@ def _iterations(body: Body, lengths: Lengths, time: str, step: Dim) -> str:
     size = out.value(f"call i64 @llvm.smax.i64(i64 {lengths(step)}, i64 1)")
     time = out.value(f"add i64 {time}, {size}")
     return out.value(f"sdiv i64 {out.value(f'sub i64 {time}, 1')}, {size}")
-
-
-def _aim(body: Body, stream: Stream, several: str, step: int, word: int) -> None:
-    """Emit the words of a stream, from ``word`` on."""
-    out = body.out
-    with body.located([stream.slot]):
-        address = out.at(body.addresses[stream.slot.number], step * stream.itemsize)
-    address = out.value(f"select i1 {several}, ptr {address}, ptr %strips")
-    _store(body, "ptr", address, word + _AHEAD)
-    _store(body, "i64", out.value(f"select i1 {several}, i64 {stream.rate}, i64 0"), word + _RATE)
 
 
 # ---------------------------------------------------------------------------------- windows
