@@ -45,6 +45,7 @@ def read_from_updates(
         readers = [c for c in consumers[value.id] if c is not update]
         if readers and _is_read(update, consumers) and _only_elements(value, readers):
             view = builder.written_region(update)
+            prerequisites.set_as_of(view, update)
             for reader in readers:
                 reader.args = tuple([view if a is value else a for a in reader.args])
             consumers[value.id] = [update]
