@@ -116,22 +116,76 @@ def eliminate_together(keeps: int, m: int, n: int, columns: int, work: Array) ->
     places = numbers[m * LANES :]
     _number(m, numbers)
     _search_first(m, work, numbers, places)
-    for k in range(m if m < n else n):
+    steps = m if m < n else n
+    waits = 0  # whether the step before is still to be done in the last columns
+    for k in range(steps):
         column = work[k * m * LANES :]
-        if keeps == 1:
-            _exchange_in_lanes(m, k, k, work, numbers, places)
         after = columns - k - 1
-        first = (after + 3) % 4 + 1 if after > 0 else 0
+        first = _columns_before_fours(after)
         s = column[m * LANES :]
-        _clear_first(first, m, k, column, s, numbers, places)
-        if first < after:
+        stay = 0
+        if keeps == 1 or first < after:
             stay = _is_pack(numbers[k * LANES], places[k * LANES :])
+        if waits == 1 and stay == 0:
+            _subtract_fours(first, after, m, k - 1, work[(k - 1) * m * LANES :], s)
+            waits = 0
+        if keeps == 1 and stay == 0:
+            _exchange_in_lanes(m, k, k, work, numbers, places)
+        _clear_first(first, m, k, column, s, numbers, places)
+        if waits == 1:
+            _subtract_two_steps(first, after, m, k, work[(k - 1) * m * LANES :], s)
+            waits = 0
+        elif stay == 1:
+            waits = 1 if k + 1 < steps else 0
+            stop = 1 + _columns_before_fours(after - 1) if waits == 1 else after
+            _subtract_fours(first, stop, m, k, column, s)
+        else:
             for c in range(first, after, 4):
-                t = s[c * m * LANES :]
-                if stay == 1:
-                    _subtract_four(m, k, column, t)
-                else:
-                    _clear_columns(0, 4, m, k, column, t, numbers, places)
+                _clear_columns(0, 4, m, k, column, s[c * m * LANES :], numbers, places)
+
+
+def _columns_before_fours(count: int) -> int:
+    """How many columns after that of a pivot are cleared with it: then groups of four follow."""
+    return (count + 3) % 4 + 1 if count > 0 else 0
+
+
+def _subtract_fours(first: int, stop: int, m: int, k: int, column: Packs, s: Array) -> None:
+    """Subtract row ``k`` from those below, in columns that are a multiple of four."""
+    for c in range(first, stop, 4):
+        _subtract_four(m, k, column, s[c * m * LANES :])
+
+
+def _subtract_two_steps(first: int, stop: int, m: int, k: int, column: Packs, s: Array) -> None:
+    """Subtract row ``k - 1`` and then row ``k``; ``column`` is that of the first one.
+
+    Two steps at once store the elements once.
+    """
+    for c in range(first, stop, 4):
+        _subtract_four_twice(m, k, column, column[m:], s[c * m * LANES :])
+
+
+def _subtract_four_twice(m: int, k: int, before: Packs, column: Packs, s: Packs) -> None:
+    """Do that in four columns."""
+    t = s[m:]
+    u = s[2 * m :]
+    v = s[3 * m :]
+    x0 = s[k - 1]
+    x1 = t[k - 1]
+    x2 = u[k - 1]
+    x3 = v[k - 1]
+    factor = before[k]
+    y0 = s[k] - rounded(factor * x0)
+    y1 = t[k] - rounded(factor * x1)
+    y2 = u[k] - rounded(factor * x2)
+    y3 = v[k] - rounded(factor * x3)
+    _store_row(4, k, y0, y1, y2, y3, s, t, u, v)
+    for i in range(k + 1, m):
+        factor = before[i]
+        other = column[i]
+        s[i] = s[i] - rounded(factor * x0) - rounded(other * y0)
+        t[i] = t[i] - rounded(factor * x1) - rounded(other * y1)
+        u[i] = u[i] - rounded(factor * x2) - rounded(other * y2)
+        v[i] = v[i] - rounded(factor * x3) - rounded(other * y3)
 
 
 def _clear_first(
