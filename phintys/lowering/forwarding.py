@@ -45,8 +45,7 @@ def read_from_updates(
         readers = [c for c in consumers[value.id] if c is not update]
         if readers and _is_read(update, consumers) and _only_elements(value, readers):
             view = builder.written_region(update)
-            if not prerequisites.are_none(view):
-                continue  # it is newer than the update, so it may wait for a check of the readers
+            prerequisites.set_as_of(view, update)
             for reader in readers:
                 reader.args = tuple([view if a is value else a for a in reader.args])
             consumers[value.id] = [update]

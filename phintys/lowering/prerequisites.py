@@ -74,6 +74,14 @@ class Prerequisites:
             found = self._known[value.id] = self._find(value)
         return found
 
+    def set_as_of(self, value: Value, older: Value) -> None:
+        """Give a value, made after all others, the dependences of an older one.
+
+        It replaces a value older than checks that its own id, the largest, would make it wait for.
+        """
+        if self.definer:
+            self._known[value.id] = self.of(older)
+
     def are_none(self, value: Value) -> bool:
         """Whether a value depends only on its arguments."""
         needs = self.of(value)

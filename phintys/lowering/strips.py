@@ -391,11 +391,20 @@ def _pays(order: Order) -> bool:
     strips = order.strips()
     if (strips.length.value or strips.single + 1) <= strips.single:
         return False
-    uses = [used for k, used in zip(order.kernels, order.used) if not is_short(k)]
+    uses = [used for k, used in zip(order.kernels, order.used) if not _is_short(k)]
     return len(uses) > 1 and 2 * sum(map(len, uses)) >= 3 * len(set[Memory]().union(*uses))
 
 
-def is_short(kernel: Kernel) -> bool:
+def starts_of(kernel: Kernel) -> list[Operand]:
+    """The operands that a kernel writes from a constant element on, if it may have many points.
+
+    Loops that begin elsewhere do what is left at the end of an array.
+    """
+    written = [kernel.operands[i.operand] for i in kernel.body if i.op in _WRITES]
+    return [o for o in written if o.offset.value is not None and not _is_short(kernel)]
+
+
+def _is_short(kernel: Kernel) -> bool:
     """Whether a kernel provably has few points."""
     points = 1
     for dim in kernel.dims:

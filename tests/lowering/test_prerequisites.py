@@ -278,3 +278,15 @@ def _dependences(steps):
 
 def test_what_is_read_at_no_position_waits_for_no_check_of_positions():
     assert 0 < _dependences(40) < 2.5 * _dependences(20)
+
+
+def test_reads_of_an_update_instead_of_what_it_writes_wait_for_no_later_check():
+    """The position, and so the check of the lengths behind it, depends on these reads."""
+    x = pt.dvector("x")
+    written = pt.tanh(x[2:]) - x[:-2]
+    y = pt.set_subtensor(x[1:-1], written)
+    z = pt.set_subtensor(x[1:-1], written * 2 + y[2:])
+    k = pt.cast(pt.sum(z > 0) % 3, "int64")
+    out = pt.set_subtensor(y[k:], pt.cos(z)[: y[k:].shape[0]])
+    for n in (2, 3, 9, 40):
+        check([x], [out], np.random.default_rng(n).normal(size=n))

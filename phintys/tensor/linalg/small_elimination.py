@@ -116,22 +116,76 @@ def eliminate_together(keeps: int, m: int, n: int, columns: int, work: Array) ->
     places = numbers[m * LANES :]
     _number(m, numbers)
     _search_first(m, work, numbers, places)
-    for k in range(m if m < n else n):
+    steps = m if m < n else n
+    waits = 0  # whether the step before is still to be done in the last columns
+    for k in range(steps):
         column = work[k * m * LANES :]
-        if keeps == 1:
-            _exchange_in_lanes(m, k, k, work, numbers, places)
         after = columns - k - 1
-        first = (after + 3) % 4 + 1 if after > 0 else 0
+        first = _columns_before_fours(after)
         s = column[m * LANES :]
-        _clear_first(first, m, k, column, s, numbers, places)
-        if first < after:
+        stay = 0
+        if keeps == 1 or first < after:
             stay = _is_pack(numbers[k * LANES], places[k * LANES :])
+        if waits == 1 and stay == 0:
+            _subtract_fours(first, after, m, k - 1, work[(k - 1) * m * LANES :], s)
+            waits = 0
+        if keeps == 1 and stay == 0:
+            _exchange_in_lanes(m, k, k, work, numbers, places)
+        _clear_first(first, m, k, column, s, numbers, places)
+        if waits == 1:
+            _subtract_two_steps(first, after, m, k, work[(k - 1) * m * LANES :], s)
+            waits = 0
+        elif stay == 1:
+            waits = 1 if k + 1 < steps else 0
+            stop = 1 + _columns_before_fours(after - 1) if waits == 1 else after
+            _subtract_fours(first, stop, m, k, column, s)
+        else:
             for c in range(first, after, 4):
-                t = s[c * m * LANES :]
-                if stay == 1:
-                    _subtract_four(m, k, column, t)
-                else:
-                    _clear_columns(0, 4, m, k, column, t, numbers, places)
+                _clear_columns(0, 4, m, k, column, s[c * m * LANES :], numbers, places)
+
+
+def _columns_before_fours(count: int) -> int:
+    """How many columns after that of a pivot are cleared with it: then groups of four follow."""
+    return (count + 3) % 4 + 1 if count > 0 else 0
+
+
+def _subtract_fours(first: int, stop: int, m: int, k: int, column: Packs, s: Array) -> None:
+    """Subtract row ``k`` from those below, in columns that are a multiple of four."""
+    for c in range(first, stop, 4):
+        _subtract_four(m, k, column, s[c * m * LANES :])
+
+
+def _subtract_two_steps(first: int, stop: int, m: int, k: int, column: Packs, s: Array) -> None:
+    """Subtract row ``k - 1`` and then row ``k``; ``column`` is that of the first one.
+
+    Two steps at once store the elements once.
+    """
+    for c in range(first, stop, 4):
+        _subtract_four_twice(m, k, column, column[m:], s[c * m * LANES :])
+
+
+def _subtract_four_twice(m: int, k: int, before: Packs, column: Packs, s: Packs) -> None:
+    """Do that in four columns."""
+    t = s[m:]
+    u = s[2 * m :]
+    v = s[3 * m :]
+    x0 = s[k - 1]
+    x1 = t[k - 1]
+    x2 = u[k - 1]
+    x3 = v[k - 1]
+    factor = before[k]
+    y0 = s[k] - rounded(factor * x0)
+    y1 = t[k] - rounded(factor * x1)
+    y2 = u[k] - rounded(factor * x2)
+    y3 = v[k] - rounded(factor * x3)
+    _store_row(4, k, y0, y1, y2, y3, s, t, u, v)
+    for i in range(k + 1, m):
+        factor = before[i]
+        other = column[i]
+        s[i] = s[i] - rounded(factor * x0) - rounded(other * y0)
+        t[i] = t[i] - rounded(factor * x1) - rounded(other * y1)
+        u[i] = u[i] - rounded(factor * x2) - rounded(other * y2)
+        v[i] = v[i] - rounded(factor * x3) - rounded(other * y3)
 
 
 def _clear_first(
@@ -187,8 +241,15 @@ def take_pivots_together(n: int, s: Packs, notes: Packs) -> None:
 def substitute_back(n: int, m: int, s: Packs, right: Array) -> None:
     """Replace right sides by the solutions of systems with upper triangles."""
     rest = m % 4
+    odd = n % 2
     for j in range(0, m - rest, 4):
-        _substitute_four(n, s, right[j * n * LANES :])
+        y = right[j * n * LANES :]
+        if odd == 1:
+            _divide_row(n - 1, n, s[n * n - 1], y)
+        for t in range(n // 2):
+            i = n - odd - 2 - 2 * t
+            _subtract_solved(i, n, s[i:], y)
+            _solve_two_rows(i, n, s[i * (n + 1) :], y)
     for j in range(m - rest, m):
         y = right[j * n * LANES :]
         for t in range(n):
@@ -204,29 +265,60 @@ def _substitute_row(k: int, column: Packs, y: Packs) -> None:
         y[i] -= column[i] * x
 
 
-def _substitute_four(n: int, s: Packs, a: Packs) -> None:
-    """Replace four right sides by solutions."""
+def _divide_row(i: int, n: int, divisor: Pack, a: Packs) -> None:
+    """Divide a row of four right sides."""
+    for k in range(4):
+        a[k * n + i] = a[k * n + i] / divisor
+
+
+def _subtract_solved(i: int, n: int, s: Packs, a: Packs) -> None:
+    """Subtract the later rows of four solutions from rows ``i`` and ``i + 1`` of right sides.
+
+    ``s`` is the matrix from row ``i`` on.  Sums stay in registers.
+    """
     b = a[n:]
     c = a[2 * n :]
     d = a[3 * n :]
-    for t in range(n):
-        k = n - 1 - t
-        column = s[k * n :]
-        pivot = column[k]
-        x0 = a[k] / pivot
-        x1 = b[k] / pivot
-        x2 = c[k] / pivot
-        x3 = d[k] / pivot
-        a[k] = x0
-        b[k] = x1
-        c[k] = x2
-        d[k] = x3
-        for i in range(k):
-            factor = column[i]
-            a[i] -= factor * x0
-            b[i] -= factor * x1
-            c[i] -= factor * x2
-            d[i] -= factor * x3
+    a0 = a[i]
+    b0 = b[i]
+    c0 = c[i]
+    d0 = d[i]
+    a1 = a[i + 1]
+    b1 = b[i + 1]
+    c1 = c[i + 1]
+    d1 = d[i + 1]
+    for m in range(n - 2 - i):
+        k = n - 1 - m
+        x = s[k * n]
+        y = s[k * n + 1]
+        a0 -= x * a[k]
+        b0 -= x * b[k]
+        c0 -= x * c[k]
+        d0 -= x * d[k]
+        a1 -= y * a[k]
+        b1 -= y * b[k]
+        c1 -= y * c[k]
+        d1 -= y * d[k]
+    a[i] = a0
+    b[i] = b0
+    c[i] = c0
+    d[i] = d0
+    a[i + 1] = a1
+    b[i + 1] = b1
+    c[i + 1] = c1
+    d[i + 1] = d1
+
+
+def _solve_two_rows(i: int, n: int, s: Packs, a: Packs) -> None:
+    """Complete rows ``i`` and ``i + 1`` of four solutions; ``s`` is the matrix from there on."""
+    pivot = s[0]
+    factor = s[n]
+    below = s[n + 1]
+    for k in range(4):
+        y = a[k * n + i :]
+        x = y[1] / below
+        y[1] = x
+        y[0] = (y[0] - factor * x) / pivot
 
 
 def _number(m: int, numbers: Packs) -> None:

@@ -16,7 +16,7 @@ import phintys
 import phintys.tensor as pt
 from phintys import config
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.routine import windows
+from phintys.backends.llvm.routine import ahead, windows
 from phintys.backends.llvm.routine.entry import emit_entry
 from phintys.dims import Dim
 from phintys.lowering import strips
@@ -99,6 +99,28 @@ def test_where_windows_are():
             assert window.behind.evaluate(symbols) * window.itemsize % 64 == 0
             assert window.size(whole).evaluate(symbols) % 4096 == 2048
             assert window.size(whole).evaluate(symbols) >= min(8 * n, 2 * 1536 * 8) + window.pad
+
+
+@pytest.mark.own_width
+@pytest.mark.parametrize("dtype", ["float64", "int16"])
+@pytest.mark.parametrize("steps", [2, 3, 7, 10, 20])
+def test_all_of_the_next_strip_is_read_ahead(dtype, steps):
+    x = pt.vector("x", dtype=dtype)
+    y = x
+    for _ in range(steps):
+        y = pt.set_subtensor(y[1:-1], y[2:] - y[:-2])
+    program = phintys.function([x], y).program
+    assert sum("@llvm.prefetch" in code.ir for code in emit_entry(program).kernels.values()) == 1
+    found = strips.strips_of(program.steps[slice(*program.strips[0])])
+    slots = {o.slot for kernel in found.kernels for o in kernel.operands}
+    near = {slot.number for slot in slots if slot.storage is not None}
+    streams, rate, readers = ahead.streams_of(found, near)
+    assert streams == [program.inputs[0], program.outputs[0]]
+    assert len(readers) == steps
+    for k, stream in enumerate(streams):
+        firsts = {reader.first for reader in readers.values() if reader.stream == k}
+        size = np.dtype(stream.dtype).itemsize * found.step
+        assert firsts == set(range(0, size, rate * found.step))
 
 
 def test_temps_are_not_whole_in_memory():

@@ -76,6 +76,27 @@ def test_factors_of_any_shape(dtype: str) -> None:
         np.testing.assert_allclose(p @ lower @ u, a[:20], rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.widths
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_are_exchanged_in_one_step(dtype: str) -> None:
+    """Other steps are done two at a time."""
+    one, many = compiled(
+        lambda x: [linalg.inv(x), linalg.solve(x, x[..., :3]), *linalg.lu(x)], dtype
+    )
+    for n in (5, 6, 9, 16):
+        x = batch(n, n, dtype)[:16]
+        groups = [x]
+        for k in range(n - 1):
+            order = np.arange(n)
+            order[k : k + 2] = k + 1, k
+            groups.append(x[:, order])
+        a = np.concatenate(groups)
+        assert_equal(one, many, a)
+        inverse, _, p, lower, u = many(a)
+        np.testing.assert_allclose(p @ lower @ u, a, rtol=1e-4, atol=1e-3)
+        assert np.abs(a @ inverse - np.eye(n)).max() < 100 * n * np.finfo(dtype).eps
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_determinants(dtype: str) -> None:
     """Rows are exchanged in a group, in none of its lanes, in some."""

@@ -80,19 +80,21 @@ class KernelCode:
         return "  br " not in self.ir and self.ir.count("\n") <= costs.INLINED_LINES
 
 
-def emit_kernel(kernel: Kernel, long: bool = False) -> KernelCode:
+def emit_kernel(kernel: Kernel, long: bool = False, ahead: int = 0) -> KernelCode:
     """Emit the function of a kernel for the target of the settings.
 
     ``long``: its rows are long whenever it has any points, so no code for short rows is needed.
+    ``ahead``: with each point of its loop, it reads so many bytes ahead (`Arguments.ahead`).
     """
     special = Special(collapse(kernel))
-    code = _emit(special.general, long, current())
+    code = _emit(special.general, long, ahead, current())
     return replace(code, arguments=tuple([special.argument(a) for a in code.arguments]))
 
 
 @lru_cache(maxsize=256)
-def _emit(general: General, long: bool, target: Target) -> KernelCode:
+def _emit(general: General, long: bool, ahead: int, target: Target) -> KernelCode:
     emitter = _Emitter(general.kernel(), long, target)
+    emitter.lanes.ahead = ahead
     emitter.nest(0)
     return emitter.finish()
 

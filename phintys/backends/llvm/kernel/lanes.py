@@ -35,6 +35,7 @@ class Argument:
 
     kind ``slot``: ``value`` is the Slot whose base address (of element 0) is passed, type ``ptr``;
     kind ``dim``: ``value`` is the Dim to evaluate, type ``i64``;
+    kind ``ahead``: see `Arguments.ahead`;
     kind ``const``: ``value`` is the IR text of the literal, of type ``type``; until a kernel has
     been written it is the position of the instruction.
     """
@@ -66,6 +67,10 @@ class Arguments:
         Equal constants get separate arguments, so that the text does not depend on their values.
         """
         return self._add(("const", position), Argument("const", t.scalar, position), "c")
+
+    def ahead(self) -> str:
+        """The address from which on the loop brings memory into the cache while it computes."""
+        return self._add("ahead", Argument("ahead", "ptr", None), "h")
 
     def all(self) -> list[tuple[str, Argument]]:
         return list(self._named.values())
@@ -113,6 +118,7 @@ class Lanes:
         self.counters: dict[int, str] = {}
         self.divisors: dict[int, Divisor] = {}  # by position: invariants of the innermost loop
         self.can_fail = False
+        self.ahead = 0  # bytes that the innermost loop reads ahead with each point
         self.ragged: tuple[str, str] | None = None  # start and number of iterations, in the loop
         self.points = polling.points(kernel.body)  # of a block
         self.is_one_block = polling.is_one_block(kernel)

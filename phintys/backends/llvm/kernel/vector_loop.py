@@ -284,6 +284,7 @@ class VectorLoop:
         phis.edge(entry, [start, *whole, *flat, *ends, *kept])
         ends = phis.add(["i64"] * len(ends), "e")
         kept = self.neighbours.load(place, phis.add(self.neighbours.types, "h"))
+        self._read_ahead(place)
         new = self._body(place, states)
         following = w(f"add i64 {place.counter}, {self.width}")
         phis.edge(w.block, [following, *names, *new, *ends, *kept])
@@ -311,6 +312,15 @@ class VectorLoop:
         phis.write()
         w.label(after)
         return finals
+
+    def _read_ahead(self, place: Place) -> None:
+        """Emit the prefetch of a cache line."""
+        if self.lanes.ahead:
+            moved = self.w(f"mul i64 {place.counter}, {self.lanes.ahead}")
+            address = self.w.at(self.lanes.arguments.ahead(), moved)
+            self.w.declares.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+            # to read, into the L2 cache
+            self.w.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
 
     def _end(self, start: str, length: str, full: str) -> str:
         """Emit the end of the block that begins at ``start``."""

@@ -8,6 +8,7 @@
     control.py        Branch, and what it shares with Loop
     turns.py          Loop
     blas.py           Call
+    strip_loop.py windows.py ahead.py  kernels that run strip by strip
     parts.py threads.py              kernels in several threads; threads.ll
     blocks.py slices.py block_loop.py  steps executed block of rows by block of rows
     module.py         the text of the whole module; entry.ll

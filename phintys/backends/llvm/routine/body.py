@@ -78,6 +78,10 @@ class Body:
         self.addresses: dict[int, str] = {}  # slot number -> address of element 0
         self.objects: dict[int, str] = {}  # slot number -> the Python object
         self.places: dict[int, int] = {}  # slot number -> index in %owned
+        self.ahead: tuple[str, int] = (
+            "",
+            0,
+        )  # what a kernel reads ahead: from where on, bytes per point
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
         self.originals: dict[int, str] = {}  # slot number -> what that list held at the start
         self.blocks: dict[int, str | Distant] = {}  # storage number -> address
@@ -535,7 +539,7 @@ class Body:
 
     def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
         """Emit the call of a kernel's function (`emit_kernel`); its status, 0 if it cannot fail."""
-        return self.call(emit_kernel(kernel, long), lengths)
+        return self.call(emit_kernel(kernel, long, self.ahead[1]), lengths)
 
     def call(self, code: KernelCode, lengths: Lengths) -> str:
         """Emit the call of the function of a kernel or scan; its status, 0 if it cannot fail."""
@@ -574,6 +578,8 @@ class Body:
             return f"ptr {self.addresses[argument.value.number]}"
         if argument.kind == "dim":
             return f"i64 {lengths(argument.value)}"
+        if argument.kind == "ahead":
+            return f"ptr {self.ahead[0]}"
         return f"{argument.type} {argument.value}"
 
 

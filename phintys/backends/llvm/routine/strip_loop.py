@@ -7,6 +7,7 @@ routine: few values live through a loop over many kernels, as LLVM wants it.
 from __future__ import annotations
 
 from phintys.backends.llvm.ir.writer import Lengths
+from phintys.backends.llvm.routine.ahead import itemsize, streams_of
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.windows import Window, windows_of
 from phintys.dims import Dim
@@ -14,7 +15,8 @@ from phintys.lowering.program import Kernel
 from phintys.lowering.strips import COUNT, FIRST, FOREVER, Strips, pace, part_of
 
 #: Words of ``%strips``: the end of the strip, and of the last one; then the numbers of iterations
-#: of each kernel that have run; then the words of windows.
+#: of each kernel that have run; then the words of windows; then the address in each stream of what
+#: follows the strip.
 _END, _LAST, _DONE = 0, 1, 2
 
 #: Words of a window: where element 0 would be; the memory; the bytes by which it moves, and those
@@ -26,8 +28,11 @@ def emit(body: Body, strips: Strips) -> None:
     """Emit the loop over strips; short arrays are a single one."""
     out, count = body.out, len(strips.kernels)
     windows = windows_of(strips, body.used)
+    near = [(k, slot.number) for k, window in enumerate(windows) for slot in window.slots]
+    streams, rate, readers = streams_of(strips, {number for _, number in near})
     first = _DONE + count
-    body.frame.strip_words = max(body.frame.strip_words, first + _WORDS * len(windows))
+    ahead = first + _WORDS * len(windows)
+    body.frame.strip_words = max(body.frame.strip_words, ahead + len(streams))
     with body.within({}):
         several = out.value(f"icmp sgt i64 {body.lengths(strips.length)}, {strips.single}")
         end = out.value(f"select i1 {several}, i64 {strips.step}, i64 {FOREVER}")
@@ -37,13 +42,19 @@ def emit(body: Body, strips: Strips) -> None:
         out.line(f"call void @llvm.memset.p0.i64(ptr {done}, i8 0, i64 {8 * count}, i1 0)")
         for k, window in enumerate(windows):
             _start(body, window, several, first + _WORDS * k)
+        for k, slot in enumerate(streams):
+            with body.located([slot]):
+                address = body.addresses[slot.number]
+            size = out.value(f"select i1 {several}, i64 {strips.step * itemsize(slot)}, i64 0")
+            _store(body, "ptr", out.at(address, size), ahead + k)
     loop, next_, after = (out.name(n) for n in ("strip", "next", "done"))
     out.line(f"br label %{loop}")
     out.label(loop)
-    near = [(k, slot.number) for k, window in enumerate(windows) for slot in window.slots]
     places = {n: first + _WORDS * k for k, n in near if n not in body.distant}
     for number, (kernel, start) in enumerate(zip(strips.kernels, strips.starts)):
-        _run(body, kernel, start, _DONE + number, places)
+        reader = readers.get(number)
+        aim = (ahead + reader.stream, reader.first, rate) if reader else None
+        _run(body, kernel, start, _DONE + number, places, aim)
     end = _load(body, "i64", _END)
     more = out.value(f"icmp slt i64 {end}, {_load(body, 'i64', _LAST)}")
     out.branch(more, next_, after)
@@ -51,6 +62,9 @@ def emit(body: Body, strips: Strips) -> None:
     _store(body, "i64", out.value(f"add i64 {end}, {strips.step}"), _END)
     for k, window in enumerate(windows):
         _move(body, window, first + _WORDS * k)
+    for k, slot in enumerate(streams):
+        following = out.at(_load(body, "ptr", ahead + k), strips.step * itemsize(slot))
+        _store(body, "ptr", following, ahead + k)
     body.ask()
     out.line(f"br label %{loop}")
     out.label(after)
@@ -67,11 +81,19 @@ def _store(body: Body, kind: str, value: str, word: int) -> None:
 # ---------------------------------------------------------------------------------- kernels
 
 
-def _run(body: Body, kernel: Kernel, start: Dim, word: int, places: dict[int, int]) -> None:
+def _run(
+    body: Body,
+    kernel: Kernel,
+    start: Dim,
+    word: int,
+    places: dict[int, int],
+    aim: tuple[int, int, int] | None,
+) -> None:
     """Emit the iterations of a kernel before the end of the strip.
 
     ``word`` holds the number of those that have run, ``places`` the words of slots in windows whose
-    addresses are not in the table of distant blocks.
+    addresses are not in the table of distant blocks.  ``aim``: the word of the stream that the
+    kernel reads ahead, the number of the first byte, and the rate.
     """
     out, lengths = body.out, body.lengths.within({})
     first = _load(body, "i64", word)
@@ -85,9 +107,11 @@ def _run(body: Body, kernel: Kernel, start: Dim, word: int, places: dict[int, in
     addresses = dict(body.addresses)
     for number in dict.fromkeys(o.slot.number for o in kernel.operands if o.slot.number in places):
         body.addresses[number] = _load(body, "ptr", places[number] + _PLACE)
+    if aim is not None:
+        body.ahead = out.at(_load(body, "ptr", aim[0]), aim[1]), aim[2]
     with body.within({FIRST: first, COUNT: out.value(f"sub i64 {stop}, {first}")}):
         body.step(part_of(kernel, 0, FIRST, COUNT))
-    body.addresses = addresses
+    body.addresses, body.ahead = addresses, ("", 0)
     out.line(f"br label %{none}")
     out.label(none)
 

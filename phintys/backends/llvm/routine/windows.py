@@ -15,7 +15,7 @@ import numpy as np
 
 from phintys.dims import Dim, dim_max, dim_min
 from phintys.lowering.program import Slot
-from phintys.lowering.strips import Strips, is_short
+from phintys.lowering.strips import Strips, starts_of
 
 #: Elements: a multiple of this many fills whole cache lines.
 _UNIT = 64
@@ -88,13 +88,7 @@ def _window(storage: int, slots: list[Slot], strips: Strips) -> Window:
 
 
 def _first(storage: int, strips: Strips) -> int:
-    """The first element that a loop over most of the elements writes, if it is a constant."""
-    operands = [
-        kernel.operands[inst.operand]
-        for kernel in strips.kernels
-        if not is_short(kernel)
-        for inst in kernel.body
-        if inst.op == "store"
-    ]
+    """The element with which most loops that write a storage begin."""
+    operands = [o for kernel in strips.kernels for o in starts_of(kernel)]
     written = [o.offset.value for o in operands if o.slot.storage == storage]
-    return next((first for first in written if first is not None), 0)
+    return written[0] or 0 if written else 0
