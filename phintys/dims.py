@@ -101,9 +101,8 @@ class Dim:
             self.is_moderate = self.bound < _MODERATE
         elif op == "symbol":
             self.size, self.names, self.bound = 1, _NO_NAMES, _LONGEST
-            kind = args[0][0] if isinstance(args[0], tuple) else ""
-            self._set_range(_RANGES.get(kind, (-_LONGEST, _LONGEST)), True)
-            self.is_moderate = kind == "len"
+            self.is_moderate = isinstance(args[0], tuple) and args[0][0] == "len"
+            self._set_range((0, _LONGEST) if self.is_moderate else _ANY, True)
         else:
             self.size = min(sum([a.size for a in args]), _HUGE)
             self.names = _NO_NAMES.union(*[a.symbols() for a in args])
@@ -534,8 +533,6 @@ def _divided_once(a: Dim, b: Dim) -> Dim | None:
     return (x + shift * k) // (b.value * k) if abs(shift * k) < _MODERATE else None
 
 
-#: the range of symbols by their kind: lengths, and integers of users; see `_LONGEST`
-_RANGES = {"len": (0, _LONGEST), "item": _ANY}
 #: ops of expressions that are a single factor of a product
 _ATOMS = frozenset(("symbol", "floordiv", "mod", "max", "min"))
 _EVALUATE: dict[str, Callable[[list[int]], int]] = {

@@ -277,6 +277,25 @@ def test_slices_between_any_two_integers(mode, step):
 
 
 @pytest.mark.parametrize("mode", [*MODES, "C"])
+def test_bounds_that_wrap_around_stay_in_the_array(mode):
+    """Arithmetic of integers wraps around; no fact about lengths depends on what it would be."""
+    x, i = pt.dvector("x"), pt.lscalar("i")
+    least = pt.maximum(i, 0)
+    bounds = [2 * least, 3 * least, least + least, i * 4 // 4, i + 1]
+    parts = [x[bound:] for bound in bounds] + [x[:bound] for bound in bounds]
+    f = phintys.function([x, i], parts, mode=mode)
+    line = np.arange(5.0)
+    for value in [2**62, 2**61 + 1, 2**63 - 1, -(2**63), 2**40, 3, -1]:
+        wide = np.int64(value)
+        with np.errstate(over="ignore"):
+            low = max(wide, np.int64(0))
+            numbers = [2 * low, 3 * low, low + low, wide * 4 // 4, wide + np.int64(1)]
+        expected = [line[n:] for n in numbers] + [line[:n] for n in numbers]
+        for found, part in zip(f(line, value), expected, strict=True):
+            np.testing.assert_array_equal(found, part)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "C"])
 def test_slices_with_far_constant_bounds(mode):
     x = pt.dvector("x")
     far = 2**63 - 1
