@@ -70,7 +70,9 @@ def _surroundings(cc: str, flags: Sequence[str]) -> list[str]:
 
 
 def _flags() -> list[str]:
-    flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off"]
+    """The options: floats are rounded, and integers wrap around, as in NumPy."""
+    flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno"]
+    flags += ["-ffp-contract=off", "-fwrapv"]
     return flags + config.gcc__cxxflags.split()
 
 
