@@ -323,3 +323,27 @@ def test_jacobian_and_hessian():
     np.testing.assert_allclose(d, powers * 2 * given[0])
     states = 0.5 * 2.0 ** np.arange(1, 4) + powers @ given[0] ** 2
     np.testing.assert_allclose(h, 2 * d.T @ d + np.diag(4 * states @ powers))
+
+
+def test_fifth_derivatives_of_nested_loops_compile():
+    """One of LLVM's passes, NewGVN, aborts the process on this program at 256 bits."""
+    s, v = pt.dscalar("s"), pt.dmatrix("v", shape=(3, 3))
+
+    def halved(row):
+        last = phintys.scan(
+            lambda a, h: pt.switch(h > a, h / 2, a), [row], [s], return_updates=False
+        )
+        return last[-1]
+
+    rows = phintys.scan(halved, [v], return_updates=False)
+    out = phintys.loop.scan_checkpoints(
+        lambda a, h: pt.tanh(h * 0.5 + a), [rows], [s], save_every_N=1, return_updates=False
+    )
+    cost = pt.sum(phintys.jacobian(out, v) ** 2)
+    for wrt in (rows, rows, s):
+        (slope,) = phintys.grad(cost, [wrt], disconnected_inputs="ignore")
+        cost = pt.sum(slope**2)
+    (slope,) = phintys.grad(cost, [s], disconnected_inputs="ignore")
+    with phintys.config.change_flags(vector_bits=256):
+        f = phintys.function([s, v], [slope])
+    assert np.isfinite(f(-1.5, np.eye(3) + 0.1))

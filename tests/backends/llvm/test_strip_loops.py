@@ -72,6 +72,26 @@ def heat(x, steps=10):
     return x
 
 
+@pytest.mark.parametrize("distant", [True, False])
+@pytest.mark.parametrize(("turns", "n", "strip"), [(20_000, 50, 2**20), (2000, 500, 800)])
+def test_strips_have_their_memory_at_each_turn_of_a_loop(turns, n, strip, distant, monkeypatch):
+    """A window that began where the last turn left it would leave its memory after some turns."""
+    x = pt.dvector("x")
+    rows = phintys.scan(
+        lambda y: heat(pt.tanh(y), 4), outputs_info=[x], n_steps=turns, return_updates=False
+    )
+    program = phintys.function([x], rows[-1]).program
+    short(monkeypatch, strip, unit=16)
+    monkeypatch.setattr(costs, "NEAR_BLOCKS", 0 if distant else 64)
+    value = np.random.default_rng(n).normal(size=n)
+    (found,) = native(program)(value)
+    for _ in range(turns):
+        value = np.tanh(value)
+        for _ in range(4):
+            value[1:-1] += 0.1 * (value[2:] - 2 * value[1:-1] + value[:-2])
+    np.testing.assert_allclose(found, value, rtol=1e-9)
+
+
 def test_long_arrays():
     x = pt.dvector("x")
     f = phintys.function([x], heat(x))

@@ -68,6 +68,8 @@ def emit(body: Body, strips: Strips) -> None:
     body.ask()
     out.line(f"br label %{loop}")
     out.label(after)
+    for k, window in enumerate(windows):
+        _end(body, window, first + _WORDS * k)
 
 
 def _load(body: Body, kind: str, word: int) -> str:
@@ -150,11 +152,16 @@ def _start(body: Body, window: Window, several: str, word: int) -> None:
 
 def _place(body: Body, window: Window, address: str, word: int) -> None:
     """Emit the stores of the address where element 0 of a window would be."""
+    _tell_table(body, window, address)
+    _store(body, "ptr", address, word + _PLACE)
+
+
+def _tell_table(body: Body, window: Window, address: str) -> None:
+    """Emit the store of an address in the table of distant blocks, if the window is one."""
     distant = body.distant.get(window.slots[0].number)
     if distant is not None:
         table = body.out.load("ptr", distant.table)
         body.out.store("ptr", address, table, 8 * distant.position)
-    _store(body, "ptr", address, word + _PLACE)
 
 
 def _move(body: Body, window: Window, word: int) -> None:
@@ -165,3 +172,10 @@ def _move(body: Body, window: Window, word: int) -> None:
     pair = f"ptr {block}, ptr {out.at(block, step)}"
     out.line(f"call void @llvm.memmove.p0.p0.i64({pair}, i64 {kept}, i1 0)")
     _place(body, window, out.at(place, out.value(f"sub i64 0, {step}")), word)
+
+
+def _end(body: Body, window: Window, word: int) -> None:
+    """Emit the return of a window's memory: in a loop, the strips run again at the next turn."""
+    if window.slots[0].number in body.distant:
+        block = _load(body, "ptr", word + _BLOCK)
+        _tell_table(body, window, body.out.at(block, -window.pad))
