@@ -165,7 +165,7 @@ def _subtract_two_steps(first: int, stop: int, m: int, k: int, column: Packs, s:
 
 
 def _subtract_four_twice(m: int, k: int, before: Packs, column: Packs, s: Packs) -> None:
-    """Do that in four columns."""
+    """Subtract the products of two steps in four columns."""
     t = s[m:]
     u = s[2 * m :]
     v = s[3 * m :]

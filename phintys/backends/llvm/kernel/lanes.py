@@ -462,7 +462,7 @@ class Lanes:
             return address
         if offset.op != "add":
             return self.advance(operand, address, self.arguments.dim(offset), ONE)
-        distance = coefficients(offset)[ONE]  # see `Special`
+        distance = coefficients(offset).get(ONE, 0)
         start = self.arguments.dim(offset - distance)
         address = self.advance(operand, address, start, ONE)
         return self.advance(operand, address, str(distance), ONE)

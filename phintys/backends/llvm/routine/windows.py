@@ -88,7 +88,7 @@ def _window(storage: int, slots: list[Slot], strips: Strips) -> Window:
 
 
 def _first(storage: int, strips: Strips) -> int:
-    """The element with which most loops that write a storage begin."""
+    """The element with which the first loop that writes a storage begins; 0 if it is not known."""
     operands = [o for kernel in strips.kernels for o in starts_of(kernel)]
     written = [o.offset.value for o in operands if o.slot.storage == storage]
-    return written[0] or 0 if written else 0
+    return (written[0] or 0) if written else 0

@@ -245,7 +245,7 @@ def _zeros_start(lower: int, n: int, i: int) -> int:
 
 
 def _zeros_stop(lower: int, n: int, i: int) -> int:
-    """Where they end."""
+    """Where the elements beside the triangle end in row ``i``, in the whole matrix."""
     return i * n + n if lower == 1 else i * n + i
 
 
