@@ -196,7 +196,7 @@ class Judge:
 
     def _is_of_no_step(self, exc: Exception) -> bool:
         """Whether a loop without a step has one that fails: docs/differences.md."""
-        failed = self.truth is not None and isinstance(exc, (ShapeError, StepFailure))
+        failed = self.truth is not None and isinstance(exc, (ShapeError, IndexError, StepFailure))
         return failed and hides_a_step_that_fails(self.built, self.arguments)
 
     @contextmanager
