@@ -78,10 +78,8 @@ class Body:
         self.addresses: dict[int, str] = {}  # slot number -> address of element 0
         self.objects: dict[int, str] = {}  # slot number -> the Python object
         self.places: dict[int, int] = {}  # slot number -> index in %owned
-        self.ahead: tuple[str, int] = (
-            "",
-            0,
-        )  # what a kernel reads ahead: from where on, bytes per point
+        #: what a kernel reads ahead: from where on, and how many bytes with each point
+        self.ahead: tuple[str, int] = ("", 0)
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
         self.originals: dict[int, str] = {}  # slot number -> what that list held at the start
         self.blocks: dict[int, str | Distant] = {}  # storage number -> address
