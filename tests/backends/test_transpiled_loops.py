@@ -128,6 +128,26 @@ def test_the_rows_of_a_while_loop():
         compiled("JAX", [x], build(x))(xs)
 
 
+def test_a_while_loop_without_steps(mode):
+    def step(row, last):
+        return [last + row, 2 * row], until(last > 2)
+
+    def build(x, s0):
+        outputs = scan(step, [x], [s0, None])
+        return [out[first:] for out in outputs for first in (-1, -2, -3)]
+
+    assert_agrees(mode, build, values(0, ()))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_while_loop_of_a_known_number_of_steps(mode, n):
+    def build(s0):
+        out = scan(lambda s: (s + 1, until(s > 2)), None, s0, n_steps=n)
+        return [out[-1:], s0 + out.sum()]
+
+    assert_agrees(mode, build, values(()))
+
+
 def test_errors(mode):
     f = phintys.function([x, y], scan(lambda a, s: a * s[:1], [x], [y]), mode=mode)
     with pytest.raises(ShapeError):

@@ -213,6 +213,8 @@ class _Loop:
                 "JAX compiles for fixed shapes, and the number of rows of a result of a loop "
                 "depends on values. Use only the last row of the result."
             )
+        if is_concrete(executed) and written < count:
+            return ring[:written]
         return jnp.roll(ring, -(written % count), axis=0) if count else ring
 
 
@@ -263,7 +265,8 @@ def _open(loop: _Loop) -> list[Any]:
         t, carry = state
         return t + 1, loop.step(t, [_row(x, t) for x in sequences], [], carry)[0]
 
-    if any(len(x) == 0 for x in sequences):  # then there are no steps
+    none = is_concrete(loop.args[0]) and loop.args[0] <= 0
+    if none or any(len(x) == 0 for x in sequences):
         return loop.results(loop.first([]), 0)
     executed, end = lax.while_loop(goes_on, step, (jnp.asarray(0), loop.first([])))
     return loop.results(end, executed)
