@@ -169,10 +169,22 @@ def compiled(source: str, **env: Any) -> Any:
     if found is not None:
         return found
     name = source.split("(", 1)[0].removeprefix("def ")
-    function = compile_function_src(source, name, {"np": np, "math": math, **env})
+    function = compile_function_src(source, name, {"np": np, "math": math, **_DIVISIONS, **env})
     return _compiled.keep(key, jit(function))
 
 
+@jit
+def _quotient(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+@jit
+def _remainder(a: int, b: int) -> int:
+    return a % b if b else 0
+
+
+#: functions in the text of a `Dim`; division by 0 gives 0
+_DIVISIONS = {"floordiv": _quotient, "mod": _remainder}
 _compiled: Memo[Any, Any] = Memo(128, "Numba functions", weak=True)
 
 
