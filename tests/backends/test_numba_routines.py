@@ -9,9 +9,9 @@ from matrix_nodes import alone, examples
 import phintys
 
 pytest.importorskip("numba")
-from phintys.backends.numba import checks, linalg  # noqa: E402
-from phintys.backends.numba.dispatch import numba_funcify  # noqa: E402
-from phintys.backends.numba.routines import by_routine  # noqa: E402
+from phintys.backends.numba import checks, linalg
+from phintys.backends.numba.dispatch import numba_funcify
+from phintys.backends.numba.routines import by_routine
 
 OPS = [cls for cls, function in numba_funcify.registry.items() if function is by_routine]
 
