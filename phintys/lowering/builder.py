@@ -494,10 +494,10 @@ class Builder(ArrayBuilder):
 
     def _slot_of_branch(self, then: Inner, orelse: Inner, number: int) -> Slot:
         """The slot of an output: memory, or an array that the branch makes if lengths differ."""
-        dtype, shapes = then.dtypes[number], (then.shapes[number], orelse.shapes[number])
-        first, second = map(self._shape, shapes)
-        if dtype is None or (then.fixed[number] and orelse.fixed[number] and first == second):
-            return self._result_slot(dtype, first)
+        dtype, first = then.dtypes[number], then.shapes[number]
+        known = then.fixed[number] and orelse.fixed[number]  # others are no lengths of this Program
+        if dtype is None or (known and self._shape(first) == self._shape(orelse.shapes[number])):
+            return self._result_slot(dtype, self._shape(first))
         return self._slot("python", dtype, [None] * len(first))
 
     def _result_slot(self, dtype: str | None, shape: Shape) -> Slot:

@@ -11,7 +11,7 @@ from tensor_checks import check_derivatives
 
 import phintys
 import phintys.tensor as pt
-from phintys import ifelse
+from phintys import ifelse, pushforward
 from phintys.compile.mode import Mode
 from phintys.conditional import IfElse
 from phintys.conditional.lazy import LazyIfElse
@@ -419,3 +419,12 @@ def test_batch_of_conditions_needs_values_of_equal_lengths():
         f([1, 0], [1.0], [3.0, 4.0])
     with pytest.raises(ShapeError):
         f([1, 0], [1.0, 2.0], [3.0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_long_lengths_within_a_branch_are_no_lengths_outside(mode):
+    x = pt.dtensor3("x")
+    rolled = ifelse(pt.any(y > 0), x, pt.roll(x, shift=-1))
+    f = phintys.function([x, y], pushforward(rolled, x, pt.ones_like(x)), mode=mode)
+    for sign in (1.0, -1.0):
+        np.testing.assert_array_equal(f(np.ones((2, 3, 4)), [sign]), np.ones((2, 3, 4)))
