@@ -190,7 +190,8 @@ class Routine(Frame):
 
         So no update is lost, and draws from a shared generator are disjoint, although the GIL is
         released between reading a value and storing its successor.  A repeated call keeps the GIL,
-        so it succeeds unless a `Python` step gives up the GIL, or replaces the value itself.
+        so it succeeds unless a `Python` step gives up the GIL, or replaces the value itself.  It
+        takes the place of the call on the stack.
         """
         out, same = self.out, []
         for number, old in self.body.originals.items():
@@ -215,7 +216,7 @@ class Routine(Frame):
         count = out.value(f"add i64 {before}, {1 << REPEATS_AT}")
         flagged = out.value(f"or i64 %given, {count}")
         result = out.value(
-            f"call ptr @phintys.entry(ptr %self, ptr %args, i64 {flagged}, ptr null)"
+            f"musttail call ptr @phintys.entry(ptr %self, ptr %args, i64 {flagged}, ptr null)"
         )
         out.line(f"ret ptr {result}")
         out.label(go)

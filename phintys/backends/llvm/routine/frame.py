@@ -18,9 +18,9 @@ ALIGN = 64
 HEADER = ("slow", "failed", "count", "names")
 
 
-#: The highest bits of the number of arguments but one, which is a flag of CPython, count how often
-#: the call has been repeated.
-REPEATS_AT, MOST_REPEATS = 56, 63
+#: Bits of the number of arguments count how often the call has been repeated; the highest bit of it
+#: is a flag of CPython.  Of many threads whose calls all have steps in Python, one may lose often.
+REPEATS_AT, MOST_REPEATS = 52, 1023
 
 
 class Frame:
