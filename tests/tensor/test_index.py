@@ -484,6 +484,16 @@ def test_repeated_indices():
     )
 
 
+def test_a_reduction_is_added_at_one_place_once_for_each_index():
+    """The loops of the reduction are those of the indices, and nothing that is added varies."""
+    i = np.zeros(len(LINE), int)
+    check(
+        lambda x: pt.inc_subtensor(x[pt.zeros((len(LINE),), dtype="int8")], pt.var(x)),
+        lambda x: write(x, i, np.var(x), "inc"),
+        [LINE],
+    )
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_values_broadcast_only_by_known_ones(mode):
     x, y = pt.dmatrix("x"), pt.dmatrix("y")
