@@ -36,7 +36,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reversals import access_reversed
 from phintys.lowering.schedule import schedule
-from phintys.lowering.spec import live_ranges, step_dims, step_reads, step_writes
+from phintys.lowering.spec import item_slots, live_ranges, step_dims, step_reads, step_writes
 
 
 def plan_memory(program: Program) -> Program:
@@ -60,7 +60,7 @@ def byte_size(slot: Slot) -> Dim:
 def _elide_copies(program: Program) -> None:
     """Merge the source and the target of copies whose source is a temp that is dead afterwards."""
     first, last = live_ranges(program)
-    fixed, items = _fixed_slots(program), _item_slots(program)
+    fixed, items = _fixed_slots(program), item_slots(program)
     known = _KnownLengths(program, first)
     merged: dict[Slot, Slot] = {}
     for number in range(len(program.steps) - 1, -1, -1):
@@ -132,14 +132,6 @@ def _fixed_slots(program: Program) -> set[int]:
     return fixed
 
 
-def _item_slots(program: Program) -> set[int]:
-    """Numbers of the slots whose integer is used as a Dim."""
-    dims = {d for step in program.steps for d in step_dims(step)}
-    dims.update(d for slot in program.slots for d in slot.shape)
-    keys = (symbol.args[0] for d in dims for symbol in d.symbols())
-    return {key[1] for key in keys if key[0] == "item"}
-
-
 def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
     """Replace slots by those that they are merged with, and drop copies from a slot to itself."""
 
@@ -189,7 +181,7 @@ class _StoragePlan:
     def __init__(self, program: Program):
         self.program = program
         self.first, self.last = live_ranges(program)
-        for number in _item_slots(program):
+        for number in item_slots(program):
             self.last[number] = len(program.steps)
         self.sizes: list[Dim] = []
         self.free: dict[Dim, list[int]] = {}

@@ -151,6 +151,14 @@ def step_dims(step: Step) -> Iterable[Dim]:
             return
 
 
+def item_slots(program: Program) -> set[int]:
+    """Numbers of the slots whose integer is used as a Dim."""
+    dims = {d for step in program.steps for d in step_dims(step)}
+    dims.update(d for slot in program.slots for d in slot.shape)
+    keys = (symbol.args[0] for d in dims for symbol in d.symbols())
+    return {key[1] for key in keys if key[0] == "item"}
+
+
 class _Verifier:
     def __init__(self, program: Program):
         self.program = program

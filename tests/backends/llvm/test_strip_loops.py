@@ -185,3 +185,20 @@ def test_strips_in_a_loop(step):
     value = np.random.default_rng(0).normal(size=50)
     expected = phintys.function([x, n], states[-1], mode="FAST_COMPILE")(value, 3)
     np.testing.assert_allclose(f(value, 3)[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("distant", [False, True])
+def test_an_integer_that_is_a_position_is_in_no_window(distant):
+    """A kernel of the range computes it, in memory that an array no longer needs."""
+    x, k = pt.matrix("x", dtype="float32", shape=(3, 3)), pt.iscalar("k")
+    y = 0.5 % pt.set_subtensor(x[:k], pt.cast(k, "float32"))
+    out = pt.set_subtensor(y[k // 2], pt.cast(k, "float32"))
+    with pytest.MonkeyPatch.context() as patch:
+        short(patch, 64)
+        patch.setattr(costs, "NEAR_BLOCKS", 0 if distant else 64)
+        f = phintys.function([x, k], out, mode=phintys.Mode("llvm", None))
+        assert f.program.strips
+        for n in range(6):
+            found = f(np.ones((3, 3), "float32"), n)
+            expected = phintys.function([x, k], out, mode="NUMPY")(np.ones((3, 3), "float32"), n)
+            np.testing.assert_array_equal(found, expected)

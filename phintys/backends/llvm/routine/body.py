@@ -39,7 +39,7 @@ from phintys.lowering.program import (
     Step,
     inner_programs,
 )
-from phintys.lowering.spec import step_reads, step_writes
+from phintys.lowering.spec import item_slots, step_reads, step_writes
 from phintys.lowering.strips import Strips, strips_of
 
 #: Emits one step; see ``steps.py``
@@ -496,8 +496,11 @@ class Body:
 
     @cached_property
     def used(self) -> Counter[Slot]:
-        """slot -> number of steps that use it."""
-        return Counter(s for step in self.program.steps for s in {*_slots_of(step)})
+        """slot -> number of steps that use it, and one more if its integer is used as a Dim."""
+        found = Counter(s for step in self.program.steps for s in {*_slots_of(step)})
+        numbers = item_slots(self.program)
+        found.update([slot for slot in found if slot.number in numbers])
+        return found
 
     def can_provide(self, slot: Slot) -> bool:
         """Whether the memory of a slot can be allocated now."""
