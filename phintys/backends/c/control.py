@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from phintys.backends.c.steps import Steps
+from phintys.dims import product
 from phintys.lowering.program import Branch, Loop, Program, Rows, Slot, Step
 from phintys.lowering.spec import step_writes
 
@@ -110,20 +111,21 @@ def _blocks_of(program: Program) -> range:
 
 
 def _varying(program: Program) -> list[int]:
-    """The storages whose sizes may differ between iterations."""
+    """The storages, and blocks of outputs, whose sizes may differ between iterations."""
     known = {("len", slot.number) for slot in program.inputs}
-    keys = [{symbol.args[0][:2] for symbol in size.symbols()} for size in program.storages]
+    sizes = [*program.storages, *(product(slot.shape) for slot in program.outputs)]
+    keys = [{symbol.args[0][:2] for symbol in size.symbols()} for size in sizes]
     return [number for number, found in enumerate(keys) if not found <= known]
 
 
 def _blocks(inner: Steps) -> None:
-    """Emit the allocation of the outputs of an iteration."""
-    first = inner.storages + len(inner.program.storages)
-    for number, slot in enumerate(inner.program.outputs, first):
+    """Emit the allocation of the outputs of an iteration, unless it computes their lengths."""
+    varying = _varying(inner.program)
+    for number, slot in enumerate(inner.program.outputs, len(inner.program.storages)):
         if slot.kind == "output":
-            inner.file.lines.append(inner.storage(number, inner.size(slot)))
-            inner.file.lines.append(f"{inner.pointer(slot)} = storage[{number}];")
-            inner.bound(slot)
+            inner.blocks[slot.number] = number
+            if number not in varying:
+                inner.allocate(slot)
 
 
 def _row(outer: Steps, window: Rows, turn: str, offset: int) -> str:

@@ -58,6 +58,7 @@ class Steps:
         self.slots, self.storages, self.first = slots, storages, first
         self.items = self._item_slots()
         self._allocated: set[int] = set()
+        self.blocks: dict[int, int] = {}  # output of an iteration -> number of its block
         self.defined: dict[Dim, str] = {}  # symbols of C variables
 
     def _item_slots(self) -> set[int]:
@@ -146,12 +147,12 @@ class Steps:
         if slot.number in self._allocated or slot.kind not in ("temp", "output"):
             return
         self._allocated.add(slot.number)
-        if slot.storage is not None:
-            size = self.integer(self.program.storages[slot.storage], True)
-            self.file.lines.append(self.storage(self.storages + slot.storage, size))
-            self.file.lines.append(
-                f"{self.pointer(slot)} = storage[{self.storages + slot.storage}];"
-            )
+        number = self.blocks.get(slot.number) if slot.storage is None else slot.storage
+        if number is not None:
+            whole = slot.storage is not None
+            size = self.integer(self.program.storages[number], True) if whole else self.size(slot)
+            self.file.lines.append(self.storage(self.storages + number, size))
+            self.file.lines.append(f"{self.pointer(slot)} = storage[{self.storages + number}];")
             return
         self.call_python(self.file.action("allocate", self, slot), slot.shape)
 

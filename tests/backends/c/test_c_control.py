@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import phintys
+import phintys.tensor as pt
+from phintys import scan
 from phintys.backends.c import compile_program
 from phintys.backends.c import compiler as build_module
 from phintys.lowering.interpret import interpret
@@ -32,4 +35,30 @@ def test_loops_in_c(name):
     run = compile_program(program, unexpected)
     for args in cases:
         for found, expected in zip(run(args), interpret(program, *args), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def long_row(row, y):
+    """A row whose length is so long an expression that the step computes it first."""
+    for _ in range(3):
+        row = pt.concatenate([row[:3], pt.exp(row[3:]), y[::3], row[::2]])
+    return row
+
+
+def test_rows_and_states_of_lengths_that_a_step_computes():
+    """Their memory is made in each iteration: lengths are not known before."""
+    x, y, m = pt.dvector("x"), pt.dvector("y"), pt.dmatrix("m")
+    rows = scan(lambda a, y, m: long_row(m[0] * a, y), [x], [None], [y, m], return_updates=False)
+    start = long_row(m[0], y)
+    states = scan(
+        lambda a, s, y, m: pt.tanh(long_row(m[0] * a, y) + s),
+        [x],
+        [start],
+        [y, m],
+        return_updates=False,
+    )
+    f, g = (phintys.function([x, y, m], [rows, states], mode=mode) for mode in ("C", "NUMPY"))
+    for k in (30, 3, 300, 50):
+        args = [np.ones(3), np.ones(2 + k % 5), np.ones((2, k))]
+        for found, expected in zip(f(*args), g(*args), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-12)
