@@ -213,10 +213,11 @@ class Places:
 
     def _is_known(self, v: Variable, place: Place) -> bool:
         """Whether a condition is, or may be, computed at ``place`` or around it."""
-        if v.owner is None or v.owner not in self.places:
-            return v.owner not in self.fallible
-        around = _path(self.places[v.owner])
-        return around == _path(place)[: len(around)]
+        around = _path(place)
+        places = [*self.uses.get(v, ()), *(self.places[n] for n in (v.owner,) if n in self.places)]
+        if any(path == around[: len(path)] for path in map(_path, places)):
+            return True
+        return v.owner not in self.places and v.owner not in self.fallible
 
     def _use(self, v: Variable, place: Place) -> None:
         self.uses.setdefault(v, []).append(place)
@@ -243,13 +244,19 @@ def _path(place: Place) -> list[Branch]:
 
 
 def _united(cases: Iterable[Case]) -> tuple[Case, ...]:
-    """Fewer cases that are met where one of ``cases`` is; an empty one is always met."""
+    """Fewer cases that are met where one of ``cases`` is; an empty one is always met.
+
+    A case is left out if it has all outcomes of another one.
+    """
     found: dict[Case, None] = {}
     for case in cases:
         while case and (*case[:-1], (case[-1][0], not case[-1][1])) in found:
             case = case[:-1]
         found[case] = None
-    return tuple([c for c in found if not any(c[:k] in found for k in range(len(c)))])
+    outcomes: dict[frozenset[tuple[Variable, bool]], Case] = {}
+    for case in found:
+        outcomes.setdefault(frozenset(case), case)
+    return tuple([c for own, c in outcomes.items() if not any(other < own for other in outcomes)])
 
 
 def fallible(order: Iterable[Apply]) -> set[Apply]:

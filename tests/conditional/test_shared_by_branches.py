@@ -125,3 +125,34 @@ def test_powers_of_integers_may_fail(mode: str) -> None:
     assert f(2, -1, 0, 0) == 0
     with pytest.raises(ValueError, match="negative integer powers"):
         f(2, -1, 0, 1)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_a_condition_that_may_fail_is_known_where_another_branch_needs_it(mode: str) -> None:
+    """The inner choice is in a branch of another one, but its condition is always computed."""
+    x, i, k = pt.dvector("x"), pt.lscalar("i"), pt.lscalar("k")
+    a = pt.gt(x[k], 0)
+    b = pt.lscalar("b")
+    root = pt.sqrt(x[i])
+    zero = pt.zeros(())
+    inner = ifelse(a, pt.exp(root), zero)
+    outputs = [ifelse(a, root, zero), ifelse(b, inner, zero)]
+    f = phintys.function([x, i, k, b], outputs, mode=mode)
+    for b_ in (0, 1):
+        assert [float(v) for v in f(-np.ones(2), 9, 0, b_)] == [0, 0]
+        np.testing.assert_allclose(f(np.ones(2), 1, 0, b_), [1, np.e * b_])
+        with pytest.raises(IndexError):
+            f(np.ones(2), 9, 0, b_)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_a_condition_may_depend_on_a_choice_that_needs_the_same(mode: str) -> None:
+    x, i, a = pt.dvector("x"), pt.lscalar("i"), pt.lscalar("a")
+    root = pt.sqrt(x[i])
+    one = pt.ones(())
+    first = ifelse(a, root, one)
+    second = ifelse(first > 1, one, ifelse(a, 3 * root, 5 * one))
+    f = phintys.function([x, i, a], second, mode=mode)
+    assert f(np.ones(2), 9, 0) == 5
+    assert f(np.ones(2), 1, 1) == 3
+    assert f(4 * np.ones(2), 1, 1) == 1
