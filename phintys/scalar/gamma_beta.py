@@ -73,11 +73,11 @@ def _order_rule(order: str, x: str) -> rules.Signature:
 
 def _polygamma(n: Any, order: Any, x: Any) -> Any:
     """``(-1)**(order + 1) * order! * zeta(order + 1, x)``; psi(x) for order 0."""
-    one = n.const(1, x)
-    raised = n.add(n.cast(order, n.dtype(x)), one)
-    size = n.mul(n.call("gamma", raised), n.call("zeta", raised, x))
+    wide = n.cast(x, "float64")  # factorials overflow in float32
+    raised = n.add(n.cast(order, "float64"), n.const(1, wide))
+    size = n.mul(n.call("gamma", raised), n.call("zeta", raised, wide))
     odd = n.ne(n.and_(order, n.const(1, order)), n.const(0, order))
-    signed = n.select(odd, size, n.neg(size))
+    signed = n.cast(n.select(odd, size, n.neg(size)), n.dtype(x))
     return n.select(n.eq(order, n.const(0, order)), n.call("psi", x), signed)
 
 

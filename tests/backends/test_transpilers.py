@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.special
 import transpiler_cases as cases
 from transpiler_cases import assert_same, compare, data
 
@@ -114,6 +115,12 @@ def test_special_values(mode):
     a, b = (m.ravel() for m in np.meshgrid(x, x))
     pairs = [n for n in PAIRS if mode != "JAX" or n not in NAN_IN_JAX]
     compare_values(mode, lambda v, w: [elementwise(n)(v, w) for n in pairs], a, b)
+
+
+def test_small_logarithms_of_probabilities_have_all_digits(mode):
+    x = np.linspace(-9, 12, 64)
+    found = phintys.function([v := pt.dvector()], pt.log_ndtr(v), mode=mode)(x)
+    np.testing.assert_allclose(found, scipy.special.log_ndtr(x), rtol=1e-13)
 
 
 def test_integers_divided_by_zero(mode):

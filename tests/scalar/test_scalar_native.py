@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from rows import CASTS, ROWS, accepts, arity, edges, grid
 
+import phintys
+import phintys.tensor as pt
 from phintys.scalar import numeric, pairs
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.native import (
@@ -166,3 +168,14 @@ def test_integer_powers_are_left_to_numpy() -> None:
     """They raise for negative exponents, which instructions cannot."""
     assert not TABLE["pow"].has_native("int64", "int64")
     assert TABLE["pow"].has_native("float64", "int64")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
+def test_factorials_of_polygamma_do_not_overflow_in_float32(dtype):
+    order, x = pt.tensor("order", dtype="int8", shape=(None,)), pt.vector("x", dtype=dtype)
+    n = np.arange(1, 100, dtype="int8")
+    f, g = (
+        phintys.function([order, x], pt.polygamma(order, x), mode=mode)
+        for mode in ("FAST_RUN", "NUMPY")
+    )
+    np.testing.assert_allclose(f(n, n.astype(dtype)), g(n, n.astype(dtype)), rtol=1e-6)

@@ -89,6 +89,12 @@ def _gammaln(x: Any) -> Any:
     return jnp.where(x == -jnp.inf, -jnp.inf, jax.scipy.special.gammaln(x))
 
 
+def _log_ndtr(x: Any) -> Any:
+    """JAX's function takes the logarithm of a number next to 1, up to x = 8."""
+    small = jnp.log1p(-jax.scipy.special.ndtr(-x))
+    return jnp.where(x > 1, small, jax.scipy.special.log_ndtr(x))
+
+
 def _owens_t(h: Any, a: Any) -> Any:
     """JAX's function is NaN at 0 and infinity."""
     greatest = jnp.finfo(a.dtype).max
@@ -125,6 +131,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "erfcx": _erfcx,
     "psi": _psi,
     "gammaln": _gammaln,
+    "log_ndtr": _log_ndtr,
     "owens_t": _owens_t,
     "rel_entr": _rel_entr,
     "kl_div": _kl_div,
