@@ -494,9 +494,10 @@ class Builder(ArrayBuilder):
 
     def _slot_of_branch(self, then: Inner, orelse: Inner, number: int) -> Slot:
         """The slot of an output: memory, or an array that the branch makes if lengths differ."""
-        dtype, first = then.dtypes[number], then.shapes[number]
+        dtype, first, second = then.dtypes[number], then.shapes[number], orelse.shapes[number]
         known = then.fixed[number] and orelse.fixed[number]  # others are no lengths of this Program
-        if dtype is None or (known and self._shape(first) == self._shape(orelse.shapes[number])):
+        same = known and all(self.canonical(a) is self.canonical(b) for a, b in zip(first, second))
+        if dtype is None or same:
             return self._result_slot(dtype, self._shape(first))
         return self._slot("python", dtype, [None] * len(first))
 
