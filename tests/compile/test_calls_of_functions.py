@@ -121,6 +121,32 @@ def test_no_update_is_lost_while_the_interpreters_lock_is_given_up(step, made):
     np.testing.assert_array_equal(state.get_value(), 400.0)
 
 
+class Sets(phintys.Op):
+    """The identity, which gives a shared variable another value."""
+
+    __props__ = ("shared",)
+    itypes = (pt.dvector,)
+    otypes = (pt.dvector,)
+
+    def __init__(self, shared):
+        self.shared = shared
+
+    def perform(self, node, inputs, output_storage):
+        self.shared.set_value(inputs[0] + 1)
+        output_storage[0][0] = inputs[0].copy()
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_an_op_that_replaces_what_its_function_updates_makes_the_call_fail(mode, outputs):
+    state = phintys.shared(np.zeros(3), "state")
+    result = Sets(state)(state)
+    f = phintys.function([], [result] * outputs, updates={state: result * 2}, mode=mode)
+    with pytest.raises(RuntimeError, match="replaced"):
+        f()
+    np.testing.assert_array_equal(state.get_value(), 1024.0 if mode == "FAST_RUN" else 64.0)
+
+
 def test_no_update_is_lost_in_debug_mode():
     state = phintys.shared(np.zeros(3))
     f = phintys.function([], state, updates={state: state + 1}, mode="DebugMode")
