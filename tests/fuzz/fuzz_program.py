@@ -152,7 +152,8 @@ class Built:
         known = self._given(self.arguments)
         for node in missing_nodes(self.results, known):
             _perform(node, known)
-            if _overflows(node.op, [known[v] for v in node.inputs]):
+            values = [known[v] for v in node.inputs if v in known]  # branches may be absent
+            if len(values) == len(node.inputs) and _overflows(node.op, values):
                 return True
         return False
 
