@@ -16,6 +16,7 @@ True
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from hashlib import blake2b
@@ -306,9 +307,10 @@ def _range_of_product(factors: Sequence[Dim]) -> tuple[int, int]:
     """The range of a product of factors that are no constants; see `_LONGEST`."""
     if len(factors) == 1:
         return factors[0].low, factors[0].high
-    most = max(max(-f.low, f.high) for f in factors)
-    if most >= _MODERATE:
+    sizes = [max(-f.low, f.high) for f in factors]
+    if max(sizes) >= _MODERATE:
         return -_OVERFLOW, _OVERFLOW
+    most = min(math.prod(sizes), max(*sizes, _LONGEST))
     return (0 if all(f.low >= 0 for f in factors) else -most), most
 
 
