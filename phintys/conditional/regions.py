@@ -116,6 +116,8 @@ class Places:
         self.uses: dict[Variable, list[Place]] = {v: [None] for v in outputs}
         self.found: dict[Any, Group] = {}
         self.fallible = fallible(order)
+        # users first, and conditions that cannot fail after all that may need them
+        order = sorted(order, key=self.fallible.__contains__)
         self.aliases: dict[Apply, bool] = {}  # nodes whose branch is known from their place
         for node in order:
             self.levels[node] = self._level(node)

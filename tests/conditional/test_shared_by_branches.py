@@ -156,3 +156,21 @@ def test_a_condition_may_depend_on_a_choice_that_needs_the_same(mode: str) -> No
     assert f(np.ones(2), 9, 0) == 5
     assert f(np.ones(2), 1, 1) == 3
     assert f(4 * np.ones(2), 1, 1) == 1
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "NUMPY"])
+def test_a_condition_that_a_branch_computes_is_known_before(mode: str) -> None:
+    x = pt.dvector("x")
+    i, c, d = pt.lscalars("i", "c", "d")
+    part = pt.sin(x[i]) + 1
+    choices = [
+        ifelse(c > 0, part, ifelse(d > 0, 2.0, part)),
+        ifelse(c > 0, 2 * part, ifelse(d > 0, x.sum(), 3 * part)),
+        ifelse(c > 0, part, ifelse(x.sum() > 0, 2.0, part)),
+    ]
+    for choice in choices:
+        f = phintys.function([x, i, c, d], choice, mode=mode, on_unused_input="ignore")
+        assert f([0.5, 1.5], 9, 0, 1) == 2
+        with pytest.raises(IndexError):
+            f([0.5, 1.5], 9, 1, 1)
+        assert f([0.5, 1.5], 0, 1, 0) in (np.sin(0.5) + 1, 2 * (np.sin(0.5) + 1))
