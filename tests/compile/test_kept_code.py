@@ -77,7 +77,7 @@ def test_functions_keep_no_nodes(is_own):
     before = live_nodes()
     f = phintys.function(inputs, [*outputs, last])
     if not is_own:  # a step that calls Python has its node, and what that depends on
-        assert live_nodes() == before
+        assert live_nodes() <= before  # of other functions, some may have been freed
     assert type(f.maker.spec.held) is PackedGraph
     with pytest.raises(ShapeError) as info:
         f(np.ones(2), np.ones(3))
