@@ -113,10 +113,10 @@ class Places:
         self.places: dict[Apply, Place] = {}  # of nodes that are used
         self.groups: list[Group] = []  # a group comes before those in its branches
         self.levels: dict[Apply, int] = {}
-        self.uses: dict[Variable, list[Place]] = {v: [None] for v in outputs}
+        self.uses: dict[Variable, dict[Place, None]] = {v: {None: None} for v in outputs}
         self.found: dict[Any, Group] = {}
         self.fallible = fallible(order)
-        # users first, and conditions that cannot fail after all that may need them
+        # those that cannot fail first: conditions are placed after all that may need them
         order = sorted(order, key=self.fallible.__contains__)
         self.aliases: dict[Apply, bool] = {}  # nodes whose branch is known from their place
         for node in order:
@@ -215,14 +215,16 @@ class Places:
 
     def _is_known(self, v: Variable, place: Place) -> bool:
         """Whether a condition is, or may be, computed at ``place`` or around it."""
-        around = _path(place)
-        places = [*self.uses.get(v, ()), *(self.places[n] for n in (v.owner,) if n in self.places)]
-        if any(path == around[: len(path)] for path in map(_path, places)):
+        around: list[Place] = [None, *_path(place)]
+        users = self.uses.get(v, {})
+        if any(branch in users for branch in around):
             return True
-        return v.owner not in self.places and v.owner not in self.fallible
+        if v.owner is not None and v.owner in self.places:
+            return self.places[v.owner] in around
+        return v.owner not in self.fallible
 
     def _use(self, v: Variable, place: Place) -> None:
-        self.uses.setdefault(v, []).append(place)
+        self.uses.setdefault(v, {})[place] = None
 
     def _export(self, variables: Iterable[Variable], place: Place) -> None:
         """Make variables that are computed at ``place`` outputs of the branches that users left."""
@@ -248,17 +250,20 @@ def _path(place: Place) -> list[Branch]:
 def _united(cases: Iterable[Case]) -> tuple[Case, ...]:
     """Fewer cases that are met where one of ``cases`` is; an empty one is always met.
 
-    A case is left out if it has all outcomes of another one.
+    A case is left out if it has all outcomes of another one.  There may be more, if more than
+    `MAX_CASES` are returned.
     """
     found: dict[Case, None] = {}
     for case in cases:
         while case and (*case[:-1], (case[-1][0], not case[-1][1])) in found:
             case = case[:-1]
         found[case] = None
-    outcomes: dict[frozenset[tuple[Variable, bool]], Case] = {}
-    for case in found:
-        outcomes.setdefault(frozenset(case), case)
-    return tuple([c for own, c in outcomes.items() if not any(other < own for other in outcomes)])
+    kept: dict[frozenset[tuple[Variable, bool]], Case] = {}
+    for case in sorted(found, key=len):
+        outcomes = frozenset(case)
+        if len(kept) <= MAX_CASES and not any(other <= outcomes for other in kept):
+            kept[outcomes] = case
+    return tuple(kept.values())
 
 
 def fallible(order: Iterable[Apply]) -> set[Apply]:

@@ -147,14 +147,15 @@ class Steps:
         if slot.number in self._allocated or slot.kind not in ("temp", "output"):
             return
         self._allocated.add(slot.number)
-        number = self.blocks.get(slot.number) if slot.storage is None else slot.storage
-        if number is not None:
-            whole = slot.storage is not None
-            size = self.integer(self.program.storages[number], True) if whole else self.size(slot)
-            self.file.lines.append(self.storage(self.storages + number, size))
-            self.file.lines.append(f"{self.pointer(slot)} = storage[{self.storages + number}];")
+        if slot.storage is not None:
+            number, size = slot.storage, self.integer(self.program.storages[slot.storage], True)
+        elif slot.number in self.blocks:
+            number, size = self.blocks[slot.number], self.size(slot)
+        else:
+            self.call_python(self.file.action("allocate", self, slot), slot.shape)
             return
-        self.call_python(self.file.action("allocate", self, slot), slot.shape)
+        self.file.lines.append(self.storage(self.storages + number, size))
+        self.file.lines.append(f"{self.pointer(slot)} = storage[{self.storages + number}];")
 
     def storage(self, number: int, size: str) -> str:
         """The C statement that allocates a block of memory, unless it has been."""

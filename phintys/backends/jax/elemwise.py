@@ -90,7 +90,8 @@ def _gammaln(x: Any) -> Any:
 
 
 def _log_ndtr(x: Any) -> Any:
-    """JAX's function takes the logarithm of a number next to 1, up to x = 8."""
+    """JAX's function takes the logarithm of a number next to 1, up to x = 8; float16 it refuses."""
+    x = x.astype(jnp.promote_types(x.dtype, "float32"))
     small = jnp.log1p(-jax.scipy.special.ndtr(-x))
     return jnp.where(x > 1, small, jax.scipy.special.log_ndtr(x))
 

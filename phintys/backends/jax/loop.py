@@ -265,8 +265,8 @@ def _open(loop: _Loop) -> list[Any]:
         t, carry = state
         return t + 1, loop.step(t, [_row(x, t) for x in sequences], [], carry)[0]
 
-    none = is_concrete(loop.args[0]) and loop.args[0] <= 0
-    if none or any(len(x) == 0 for x in sequences):
+    no_steps = is_concrete(loop.args[0]) and loop.args[0] <= 0
+    if no_steps or any(len(x) == 0 for x in sequences):
         return loop.results(loop.first([]), 0)
     executed, end = lax.while_loop(goes_on, step, (jnp.asarray(0), loop.first([])))
     return loop.results(end, executed)
