@@ -130,11 +130,11 @@ def _is_shared(
     if not value.flags.writeable:
         return True
     if value.base is None:  # owns its memory, of which an earlier result may be a part
-        return any(x is value for x in inputs) or (k > 0 and _overlaps(value, results[:k]))
-    return value.size == 0 or _overlaps(value, [*inputs, *results[:k]])
+        return any(x is value for x in inputs) or (k > 0 and overlaps(value, results[:k]))
+    return value.size == 0 or overlaps(value, [*inputs, *results[:k]])
 
 
-def _overlaps(value: np.ndarray, others: Sequence[Any]) -> bool:
+def overlaps(value: np.ndarray, others: Sequence[Any]) -> bool:
     """Whether an array may share memory with others."""
     return any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others)
 

@@ -19,7 +19,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.labels import label_of
 from phintys.graph.origin import annotate
-from phintys.graph.perform import prepare, run_node
+from phintys.graph.perform import overlaps, prepare, run_node
 from phintys.graph.results import array_type
 from phintys.graph.type import Part, Type
 from phintys.graph.variable import Apply, Constant, Variable
@@ -307,8 +307,8 @@ class Perform:
         return tuple(self.result(i, value, inputs) for i, value in enumerate(results))
 
     def result(self, number: int, value: Any, inputs: list[Any]) -> Any:
-        """A result, copied if it shares memory with an input."""
+        """A result, copied if it may share memory with an input: views without elements do."""
         if self.types[number] is None:
             return value
-        shares = any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in inputs)
-        return value.copy() if shares else value
+        is_own = value.size and value.flags.writeable and not overlaps(value, inputs)
+        return value if is_own else value.copy()

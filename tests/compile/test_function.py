@@ -119,6 +119,16 @@ def test_a_result_is_never_an_input(mode: str):
         assert not any(np.shares_memory(out, other) for other in results[:k])
 
 
+def test_an_empty_result_is_no_view_of_an_input(mode: str):
+    """The sign of a step is not known: the slice runs through NumPy, called from machine code."""
+    x, k = pt.dmatrix("x"), pt.lscalar("k")
+    f = phintys.function([x, k], x[x.shape[0] : 3 : k, 5:1:-1], mode=mode)
+    value = np.broadcast_to(np.ones((2, 1)), (2, 1))
+    out = f(value, -1)
+    assert out.shape == (0, 0) and out.flags.writeable
+    assert not isinstance(out.base, np.ndarray)
+
+
 def test_a_constant_is_not_handed_out(mode: str):
     c = pt.constant(np.arange(3.0))
     f = phintys.function([], c, mode=mode)
