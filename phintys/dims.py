@@ -33,7 +33,8 @@ _NO_NAMES: frozenset[Any] = frozenset()
 _MODERATE = 2**62
 #: magnitudes of integers that do not fit in 64 bits (but for the least one)
 _OVERFLOW = 2**63
-#: what lengths, and products of lengths, which are sizes of arrays, are taken to be at most
+#: What lengths are at most.  Products of lengths are taken to be at most that only to tell whether
+#: they may overflow (`Dim.is_exact`): those of 2**21 and 2**21 are more.
 _LONGEST = 2**40
 #: the least and the greatest integer of 64 bits
 _ANY = (-_OVERFLOW, _OVERFLOW - 1)
@@ -65,6 +66,7 @@ class Dim:
         "order_key",
         "size",
         "value",
+        "weight",
     )
     op: str
     args: tuple[Any, ...]
@@ -74,10 +76,13 @@ class Dim:
     #: the largest magnitude of the expression and of all parts for symbols of at most `_LONGEST`;
     #: `_OVERFLOW` if it is more
     bound: int
+    #: the expression is at most this many times a product of its lengths; `_OVERFLOW` if it
+    #: depends on other integers, which have any value
+    weight: int
     #: the least and the greatest value, as 64 bits compute it: any if it may overflow
     low: int
     high: int
-    is_exact: bool  #: whether neither it nor a part of it may overflow
+    is_exact: bool  #: whether neither it nor a part of it may overflow; see `_LONGEST`
     is_moderate: bool  #: whether it is made of lengths and small constants, and cannot overflow
     names: frozenset[Dim]  #: the symbols among the operands and in them
 
@@ -98,26 +103,31 @@ class Dim:
         op, args = self.op, self.args
         if op == "const":
             self.size, self.names, self.bound = 1, _NO_NAMES, min(abs(args[0]), _OVERFLOW)
+            self.weight = self.bound
             self._set_range((args[0], args[0]), True)
             self.is_moderate = self.bound < _MODERATE
         elif op == "symbol":
             self.size, self.names, self.bound = 1, _NO_NAMES, _LONGEST
             self.is_moderate = isinstance(args[0], tuple) and args[0][0] == "len"
+            self.weight = 1 if self.is_moderate else _OVERFLOW
             self._set_range((0, _LONGEST) if self.is_moderate else _ANY, True)
         else:
             self.size = min(sum([a.size for a in args]), _HUGE)
             self.names = _NO_NAMES.union(*[a.symbols() for a in args])
             self.bound = min(_bound(op, args), _OVERFLOW)
+            self.weight = min(_weight(op, args), _OVERFLOW)
             self._set_range(_range(op, args), all([a.is_exact for a in args]))
             multiple = op != "mul" or (len(args) == 2 and args[0].value is not None)
             is_moderate = multiple and self.bound < _MODERATE
             self.is_moderate = is_moderate and all([a.is_moderate for a in args])
 
     def _set_range(self, values: tuple[int, int], is_exact: bool) -> None:
-        """Set the range from that of the exact values."""
-        fits = _ANY[0] <= values[0] and values[1] <= _ANY[1]
-        self.low, self.high = values if fits else _ANY
-        self.is_exact = is_exact and fits
+        """Set the range from that of the exact values; ``is_exact`` says so of the operands."""
+        least, most = _ANY
+        fits = least <= values[0] and values[1] <= most
+        self.is_exact = is_exact and (fits or self.weight * _LONGEST < _OVERFLOW)
+        known = fits or self.is_exact
+        self.low, self.high = (max(values[0], least), min(values[1], most)) if known else _ANY
 
     @property
     def is_nonnegative(self) -> bool:
@@ -186,10 +196,10 @@ class Dim:
             return self
         if self.value is not None and other.value:
             return Dim.const(self.value // other.value)
-        quotient = _divide_exactly(self, other)
-        if quotient is None:
-            quotient = _divided_once(self, other)
-        return Dim("floordiv", (self, other)) if quotient is None else quotient
+        found = None if _may_be_zero(other) else _divide_exactly(self, other)
+        if found is None:
+            found = _divided_once(self, other)
+        return Dim("floordiv", (self, other)) if found is None else found
 
     def __rfloordiv__(self, other: DimLike) -> Dim:
         return as_dim(other) // self
@@ -283,6 +293,21 @@ def _bound(op: str, args: Sequence[Dim]) -> int:
     return most
 
 
+def _weight(op: str, args: Sequence[Dim]) -> int:
+    """The weight of an expression; see `Dim.weight`."""
+    weights = [a.weight for a in args]
+    if op == "add":
+        return sum(weights)
+    if op == "mul":
+        return math.prod(weights)
+    if op == "floordiv":
+        return weights[0]
+    if op == "mod":
+        return weights[1]
+    both = op == "min" and all([a.low >= 0 for a in args])
+    return min(weights) if both else max(weights)
+
+
 def _range(op: str, args: Sequence[Dim]) -> tuple[int, int]:
     """The least and the greatest value of an expression, for values of its operands in range."""
     lows, highs = [a.low for a in args], [a.high for a in args]
@@ -304,14 +329,11 @@ def _range(op: str, args: Sequence[Dim]) -> tuple[int, int]:
 
 
 def _range_of_product(factors: Sequence[Dim]) -> tuple[int, int]:
-    """The range of a product of factors that are no constants; see `_LONGEST`."""
+    """The range of a product of factors that are no constants."""
     if len(factors) == 1:
         return factors[0].low, factors[0].high
-    sizes = [max(-f.low, f.high) for f in factors]
-    if max(sizes) >= _MODERATE:
-        return -_OVERFLOW, _OVERFLOW
-    most = min(math.prod(sizes), max(*sizes, _LONGEST))
-    return (0 if all(f.low >= 0 for f in factors) else -most), most
+    most = math.prod([max(-f.low, f.high) for f in factors])
+    return (0 if all([f.low >= 0 for f in factors]) else -most), most
 
 
 def as_dim(x: DimLike) -> Dim:
@@ -500,6 +522,22 @@ def _product(factors: tuple[Dim, ...]) -> Dim:
     if c != 1:
         parts = (Dim.const(c), *parts)
     return parts[0] if len(parts) == 1 else Dim("mul", parts)
+
+
+def quotient(a: Dim, b: Dim) -> Dim:
+    """``a // b`` where 0 for ``b`` is an error, so that factors of both may be cancelled.
+
+    >>> n, m = Dim.symbol(("len", 0, 0)), Dim.symbol(("len", 0, 1))
+    >>> quotient(n * m, m) is n
+    True
+    """
+    found = _divide_exactly(a, b)
+    return a // b if found is None else found
+
+
+def _may_be_zero(d: Dim) -> bool:
+    """Whether 0 is in the range of a factor."""
+    return any([f.low <= 0 <= f.high for f in (d.args if d.op == "mul" else (d,))])
 
 
 def _divide_exactly(a: Dim, b: Dim) -> Dim | None:

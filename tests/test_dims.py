@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import itertools
 from operator import add, floordiv, mod, mul, sub
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
-from phintys.dims import Dim, dim_max, dim_min, slice_range, total
+from phintys.dims import ZERO, Dim, dim_max, dim_min, slice_range, total
 from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder
 from phintys.lowering.interpret import interpret
@@ -137,22 +139,58 @@ def test_quotients_of_quotients_have_no_constants_beyond_64_bits(shift, k, divis
     assert all(abs(d.value) < 2**63 for d in found.parts() if d.value is not None)
 
 
-@given(st.data(), st.integers(0, 2**40), st.integers(-(2**63), 2**63 - 1))
-def test_ranges_hold_what_64_bits_compute(data, length, integer):
+integers = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(st.data(), st.sampled_from([2**40, 2**62]), st.integers(0, 2**40), integers)
+def test_ranges_hold_what_64_bits_compute(data, most, length, integer):
+    """With products of lengths of at most 2**40 nothing is called exact that overflows."""
     n, i = Dim.symbol(("len", 0, 0)), Dim.symbol(("item", 1))
     values = {n: length, i: integer}
     parts = [n, i, Dim.const(data.draw(st.integers(-5, 2**62))), dim_min(n, 3), dim_min(n, 4)]
+    parts.append(dim_min(dim_max(i, 0), n))
     for _ in range(5):
         a, b = data.draw(st.sampled_from(parts)), data.draw(st.sampled_from(parts))
         combine = data.draw(st.sampled_from([add, sub, mul, floordiv, mod, dim_max, dim_min]))
         is_product = combine is mul and a.value is None and b.value is None
-        if not is_product or abs(a.evaluate(values) * b.evaluate(values)) <= 2**40:  # `_LONGEST`
+        sizes = a.weight < 2**63 and b.weight < 2**63 and a.evaluate(values) * b.evaluate(values)
+        if not is_product or abs(sizes) <= most:
             parts.append(combine(a, b))
-    for part in parts:
-        found = machine_value(part, values)
-        assert part.low <= found <= part.high
-        if part.is_exact:
-            assert found == part.evaluate(values)
+    found = [machine_value(part, values) for part in parts]
+    exact = all(v == p.evaluate(values) for v, p in zip(found, parts) if p.is_exact)
+    assert exact or most > 2**40
+    assume(exact)
+    assert all(p.low <= v <= p.high for v, p in zip(found, parts))
+
+
+@given(st.integers(-4, 4), st.integers(0, 4))
+def test_quotients_by_what_may_be_zero(integer, length):
+    i, n = Dim.symbol(("item", 0)), Dim.symbol(("len", 0, 0))
+    values = {i: integer, n: length}
+    for a, b in itertools.product([i, n, n * 3, n * i, dim_max(n, 1) * n, ZERO], repeat=2):
+        divisor = b.evaluate(values)
+        assert (a // b).evaluate(values) == (a.evaluate(values) // divisor if divisor else 0)
+    assert dim_max(n, 1) * n // dim_max(n, 1) is n
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "C", "FAST_COMPILE"])
+def test_products_that_are_no_sizes_of_arrays(mode):
+    """They may be more than lengths are; what is made of them is clipped to the array."""
+    i, j = pt.lscalars("i", "j")
+    w = pt.tensor("w", dtype="float64", shape=(2048,))
+    x, y = pt.bvectors("x", "y")
+    large = (i % 2**35) * (j % 2**35)
+    rows = x.shape[0] * y.shape[0] // 2**30
+    results = [w[: large // 2**30], w[2047 - rows :], pt.set_subtensor(w[:rows], 7.0)]
+    results += [w[: i // i], w[: x.shape[0] // x.shape[0]], pt.arange(large // 2**40 + 1)[:3]]
+    f = phintys.function([i, j, x, y, w], results, mode=mode)
+    ones, whole = np.broadcast_to(np.int8(1), 2**21), np.arange(2048.0)
+    for k in (2**21, 5, 0):
+        rows, one = k * k // 2**30, min(k, 1)
+        expected = [whole[:rows], whole[2047 - rows :], np.where(whole < rows, 7, whole)]
+        expected += [whole[:one], whole[:one], np.arange(k * k // 2**40 + 1)[:3]]
+        for found, wanted in zip(f(k, k, ones[:k], ones[:k], whole), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
 
 
 def test_products_of_clipped_lengths_are_clipped():

@@ -16,6 +16,7 @@ from phintys.dims import (
     dim_max,
     from_end,
     product,
+    quotient,
 )
 from phintys.lowering.elementwise import Gather, Index, Map
 from phintys.lowering.equalities import Equalities
@@ -476,7 +477,7 @@ class ArrayBuilder:
         lengths = [self.short(d) for d in shape]
         if any(d.value == -1 for d in lengths):
             known = product(d for d in lengths if d.value != -1)
-            lengths = [size // known if d.value == -1 else d for d in lengths]
+            lengths = [quotient(size, known) if d.value == -1 else d for d in lengths]
         lengths = list(self._shape(lengths))
         wanted = product(lengths)
         if wanted is not size:

@@ -90,10 +90,12 @@ def _gammaln(x: Any) -> Any:
 
 
 def _log_ndtr(x: Any) -> Any:
-    """JAX's function takes the logarithm of a number next to 1, up to x = 8; float16 it refuses."""
-    x = x.astype(jnp.promote_types(x.dtype, "float32"))
-    small = jnp.log1p(-jax.scipy.special.ndtr(-x))
-    return jnp.where(x > 1, small, jax.scipy.special.log_ndtr(x))
+    """JAX's function has half of the digits above 5 and below -20; float16 it refuses."""
+    x = x.astype("float64")
+    above = jnp.log1p(-jax.scipy.special.ndtr(-x))
+    below = jnp.log(_erfcx(-x / np.sqrt(2)) / 2) - x * x / 2
+    found = jnp.where(x < -1, below, jax.scipy.special.log_ndtr(x))
+    return jnp.where(x > 1, above, found)
 
 
 def _owens_t(h: Any, a: Any) -> Any:
