@@ -33,8 +33,8 @@ _NO_NAMES: frozenset[Any] = frozenset()
 _MODERATE = 2**62
 #: magnitudes of integers that do not fit in 64 bits (but for the least one)
 _OVERFLOW = 2**63
-#: What lengths are at most.  Products of lengths are taken to be at most that only to tell whether
-#: they may overflow (`Dim.is_exact`): those of 2**21 and 2**21 are more.
+#: Lengths and products of lengths are taken to be at most this, but only to tell whether something
+#: overflows (`Dim.is_exact`): products of lengths that are no size of an array may be more.
 _LONGEST = 2**40
 #: the least and the greatest integer of 64 bits
 _ANY = (-_OVERFLOW, _OVERFLOW - 1)
@@ -110,7 +110,7 @@ class Dim:
             self.size, self.names, self.bound = 1, _NO_NAMES, _LONGEST
             self.is_moderate = isinstance(args[0], tuple) and args[0][0] == "len"
             self.weight = 1 if self.is_moderate else _OVERFLOW
-            self._set_range((0, _LONGEST) if self.is_moderate else _ANY, True)
+            self._set_range((0, _OVERFLOW - 1) if self.is_moderate else _ANY, True)
         else:
             self.size = min(sum([a.size for a in args]), _HUGE)
             self.names = _NO_NAMES.union(*[a.symbols() for a in args])

@@ -7,6 +7,8 @@ rewrites in the same databases (`register_canonicalize` and the others).
 inner_graphs, inner_graphs_late
     the graphs inside ops are rewritten by the phases that follow, up to the next of these; ops that
     are to be inlined first are
+rows
+    softmax, log_softmax and logsumexp are recognised, before their parts are moved
 nested_axes
     DimShuffles inside each other are moved to the inputs
 canonicalize
@@ -80,6 +82,7 @@ from phintys.tensor.rules.nested_axes import NestedAxes
 FAST_RUN, FAST_COMPILE = "fast_run", "fast_compile"
 BOTH = (FAST_RUN, FAST_COMPILE)
 
+recognised = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=rows.WhereRowsAre)
 canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
 blas_opt = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=products.WhereProductsAre)
@@ -94,6 +97,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("merge1", MergeOptimizer(), ("merge",), 0),  # the engine merges in every phase
     ("inner_graphs", InnerGraphRewriter(), BOTH, 0.4),
     ("useless", useless, BOTH, 0.6),
+    ("rows", recognised, BOTH, 0.7),
     ("nested_axes", NestedAxes(), BOTH, 0.8),
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
     ("stabilize", stabilize, BOTH, 1.5),
@@ -110,6 +114,7 @@ for _name, _entry, _tags, _position in PIPELINE:
     optdb.register(_name, _entry, *_tags, position=_position)
 
 PHASES: dict[str, EquilibriumDB] = {
+    "rows": recognised,
     "canonicalize": canonicalize,
     "stabilize": stabilize,
     "assumptions": assumptions,
@@ -175,6 +180,8 @@ def _register(rules: Iterable[Rule]) -> None:
         again = rule.as_follow_up()
         if early:
             stabilize.register(rule.name, again, *rule.tags, *modes)
+        if "rows" in rule.tags:
+            recognised.register(rule.name, rule, *rule.tags, *modes)
         if "cleanup" in rule.tags:
             blas_opt.register(rule.name, again, *rule.tags, FAST_RUN)
             specialize.register(rule.name, again, *rule.tags, FAST_RUN)

@@ -112,7 +112,7 @@ def reshape_to_dimshuffle(node: Apply, x: TensorVariable, shape: TensorVariable)
     given = [axis for axis, n in enumerate(x.type.shape) if n != 1]
     if len(wanted) != len(given):
         return None
-    if not all(_is_length_of(n, x, axis, len(given) == 1) for (_, n), axis in zip(wanted, given)):
+    if not all(is_length_of(n, x, axis, len(given) == 1) for (_, n), axis in zip(wanted, given)):
         return None
     order: list[Place] = ["x"] * node.outputs[0].type.ndim
     for (position, _), axis in zip(wanted, given):
@@ -120,7 +120,7 @@ def reshape_to_dimshuffle(node: Apply, x: TensorVariable, shape: TensorVariable)
     return dimshuffle(x, order)
 
 
-def _is_length_of(n: Variable, x: Variable, axis: int, only: bool) -> bool:
+def is_length_of(n: Variable, x: Variable, axis: int, only: bool) -> bool:
     """Whether an entry of a shape is the length of ``axis``, if the other entries are lengths too.
 
     -1 stands for the length that is left.  ``only``: there is no other axis, so that any known

@@ -1,20 +1,45 @@
-"""Rules that recognise softmax, log_softmax and logsumexp in expressions."""
+"""Rules that recognise softmax, log_softmax and logsumexp in expressions.
+
+Those with the tag ``rows`` also run in a phase of this name, before others move indexed reads,
+transposes and reshapes to the inputs of functions, which hides the expressions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
+from phintys.tensor.creation import Alloc
+from phintys.tensor.diagonal import ExtractDiag
 from phintys.tensor.elemwise import DimShuffle, functions
+from phintys.tensor.index_ops import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+)
 from phintys.tensor.reduce import Sum, keep_dims
-from phintys.tensor.rules.match import argument, at, is_float, like, negated, some
+from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
+from phintys.tensor.rules.axes import is_length_of
+from phintys.tensor.rules.fills import fill_number
+from phintys.tensor.rules.match import applied, argument, at, is_float, like, negated, some
 from phintys.tensor.rules.stable import factors, product
+from phintys.tensor.rules.through import MOST_MOVES
+from phintys.tensor.shape import SpecifyShape
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
+from phintys.tensor.static import entries
 from phintys.tensor.variable import TensorVariable
 
-TAGS = ("symbolic_op_recognition", "fast_compile")
+TAGS = ("symbolic_op_recognition", "fast_compile", "rows")
+#: Ops each element of whose result is an element of the first input.
+MOVES = (
+    *(AdvancedSubtensor, Alloc, DimShuffle, ExtractDiag, JoinDims, Reshape, SpecifyShape),
+    *(SplitDims, Subtensor),
+)
 
 
 def reduction(v: Variable, kind: type) -> tuple[Apply | None, bool]:
@@ -36,27 +61,87 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
     return found
 
 
+class WhereRowsAre(EquilibriumGraphRewriter):
+    """The phase ``rows``; it is skipped for graphs without softmax and sums of exponentials."""
+
+    def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
+        if any(type(n.op) is Softmax or _exponents(n) is not None for n in fgraph.apply_nodes):
+            super().apply(fgraph, start_from)
+
+
+def _exponents(node: Apply) -> Variable | None:
+    """``x`` if the node is ``sum(exp(x))``, with the dtype of ``x``; else None."""
+    if type(node.op) is not Sum:
+        return None
+    x = argument(node.inputs[0], "exp")
+    return x if x is not None and x.type.dtype == node.outputs[0].type.dtype else None
+
+
 @rule(
     "log(sum(exp(x))) -> logsumexp(x)",
-    ops=[TABLE["log"]],
-    where=at(0, Sum, DimShuffle),
+    "log(total := Sum(_))",
     phase="stabilize",
     law="accurate",
     tags=("local_log_sum_exp", *TAGS),
+    tested_on=("log(exp(M).sum(axis=0))", "log(sum(exp(v)))"),
+)
+def log_of_sum_of_exp(total: Computed) -> Replacement:
+    return _logarithm(total.owner)
+
+
+@rule(
+    "log(softmax(x)) -> log_softmax(x)",
+    "log(rows := Softmax(_))",
+    phase="stabilize",
+    law="accurate",
+    tags=("local_logsoftmax", "rows"),
+    tested_on=("log(special.softmax(M, axis=1))",),
+)
+def log_of_softmax(rows: Computed) -> Replacement:
+    return _logarithm(rows.owner)
+
+
+@rule(
+    "log(softmax(x)[i]) -> log_softmax(x)[i]",
+    ops=[TABLE["log"]],
+    where=at(0, *MOVES),
+    phase="stabilize",
+    law="accurate",
+    tags=("local_log_sum_exp", "local_logsoftmax", *TAGS),
     tested_on=(
-        "log(exp(M).sum(axis=0))",
         "log(exp(M).sum(axis=1, keepdims=True))",
-        "log(sum(exp(v)))",
+        "log(exp(M).sum(axis=1)[::-1])",
+        "log(special.softmax(M, axis=1)[:, 0])",
+        "log(special.softmax(M, axis=0).T[np.array([1, 0, 1])])",
+        "log(special.softmax(M, axis=1).reshape((-1,)))",
     ),
 )
-def log_of_sum_of_exp(ctx: Context, node: Apply) -> Replacement:
-    inner, kept = reduction(node.inputs[0], Sum)
-    x = None if inner is None else argument(inner.inputs[0], "exp")
-    if inner is None or x is None or x.type.dtype != node.outputs[0].type.dtype:
+def log_of_moved_rows(ctx: Context, node: Apply) -> Replacement:
+    """Applies to a softmax, or sum of exponentials, whose elements are moved by some ops."""
+    moves, v = _moves(node.inputs[0])
+    new = None if v.owner is None else _logarithm(v.owner)
+    if new is None:
         return None
-    axes = reduced_axes(inner)
-    out = LogSumExp(axis=axes)(x)
-    return keep_dims(out, axes) if kept else out
+    for made in reversed(moves):
+        new = made.op(new, *made.inputs[1:])
+    return new
+
+
+def _logarithm(node: Apply) -> Variable | None:
+    """``log(node)`` in its stable form, for a softmax or a sum of exponentials; else None."""
+    if type(node.op) is Softmax:
+        return LogSoftmax(axis=node.op.axis)(*node.inputs)
+    x = _exponents(node)
+    return None if x is None else LogSumExp(axis=reduced_axes(node))(x)
+
+
+def _moves(v: Variable) -> tuple[list[Apply], Variable]:
+    """The nodes that only move elements of a variable, which makes ``v``; the variable."""
+    moves: list[Apply] = []
+    while v.owner is not None and type(v.owner.op) in MOVES and len(moves) < MOST_MOVES:
+        moves.append(v.owner)
+        v = v.owner.inputs[0]
+    return moves, v
 
 
 @rule(
@@ -88,16 +173,136 @@ def recognise_softmax(ctx: Context, node: Apply) -> Replacement:
     return like(node, product(top))
 
 
+#: The ops that put elements back where these ops have read them.
+BACK = {
+    AdvancedSubtensor: AdvancedIncSubtensor,
+    DimShuffle: DimShuffle,
+    JoinDims: SplitDims,
+    Reshape: Reshape,
+    SplitDims: JoinDims,
+    Subtensor: IncSubtensor,
+}
+WRITES = (AdvancedIncSubtensor, IncSubtensor)
+
+
 @rule(
-    "log(softmax(x)) -> log_softmax(x)",
-    "log(Softmax(x, axis=axis))",
-    phase="stabilize",
-    law="accurate",
-    tags=("local_logsoftmax",),
-    tested_on=("log(special.softmax(M, axis=1))",),
+    "x * (inc(0, y / x[i], i) - sum(x * inc(0, y / x[i], i))) -> inc(0, y, i) - x * sum(y)",
+    ops=[TABLE["mul"]],
+    where=some("sub"),
+    phase="rows",
+    law="finite",
+    tags=("local_logsoftmax_grad",),
+    tested_on=(
+        "grad(log(special.softmax(M, axis=1)[:, 0]).sum(), M)",
+        "grad(log(special.softmax(M, axis=0)[k, k]).sum(), M)",
+        "grad((v * log(special.softmax(M, axis=1).reshape((3, -1)))[:, 1]).sum(), M)",
+        "grad(sum(v * log((y := special.softmax(v)).dimshuffle('x', 0)) + 2 * y), v)",
+    ),
 )
-def log_of_softmax(x: TensorVariable, axis: tuple[int, ...]) -> Replacement:
-    return LogSoftmax(axis=axis)(x)
+def derivative_of_log(ctx: Context, node: Apply) -> Replacement:
+    """The derivative of ``log(softmax[i])`` as that of ``log_softmax[i]``.
+
+    Applies to other moves of elements than by index too, and to terms of a sum of derivatives.
+    """
+    for x, difference in (node.inputs, node.inputs[::-1]) if len(node.inputs) == 2 else ():
+        made = applied(difference, "sub")
+        if made is None:
+            continue
+        g, below = made.inputs
+        total, kept = reduction(below, Sum)
+        if total is None or not (kept or below.type.ndim == 0):
+            continue
+        weighted = applied(total.inputs[0], "mul")
+        if weighted is None or {*weighted.inputs} != {x, g} or len(weighted.inputs) != 2:
+            continue
+        return _without_divisors(x, _terms(g), reduced_axes(total))
+    return None
+
+
+def _without_divisors(x: Variable, terms: list[Variable], axes: tuple[int, ...]) -> Variable | None:
+    """``x * (g - sum(x * g))`` where ``g`` is a sum of terms, one of them divided by ``x``."""
+    found = [_multiplied(v, x) for v in terms]
+    whole = [v for v in found if v is not None]
+    rest = [v for v, new in zip(terms, found) if new is None]
+    if not whole or not all(_like(v, x) for v in (*whole, *rest)):
+        return None
+    g = functions.add(*whole) if len(whole) > 1 else whole[0]
+    new = functions.sub(g, functions.mul(x, keep_dims(Sum(axis=axes)(g), axes)))
+    if rest:
+        g = functions.add(*rest) if len(rest) > 1 else rest[0]
+        weighted = keep_dims(Sum(axis=axes)(functions.mul(g, x)), axes)
+        new = functions.add(new, functions.mul(x, functions.sub(g, weighted)))
+    return new
+
+
+def _like(v: Variable, x: Variable) -> bool:
+    """Whether two tensors have the same dtype, and none is broadcast to the other."""
+    return v.type.dtype == x.type.dtype and v.type.broadcastable == x.type.broadcastable
+
+
+def _terms(v: Variable) -> list[Variable]:
+    """The terms of a sum of few terms; the variable itself, if it is not one."""
+    found: list[Variable] = []
+    stack = [v]
+    while stack:
+        w = stack.pop()
+        made = applied(w, "add")
+        if made is None:
+            found.append(w)
+        else:
+            stack.extend(reversed(made.inputs))
+        if len(found) + len(stack) > MOST_MOVES:
+            return [v]
+    return found
+
+
+def _multiplied(v: Variable, x: Variable) -> Variable | None:
+    """``x * v``, if ``v`` is ``y / x``, or this at some places and zero elsewhere; else None.
+
+    The elements of ``x`` are moved to the divisor, and those of the quotient back.
+    """
+    back: list[Apply] = []
+    while (made := v.owner) is not None and type(made.op) in (*BACK, *WRITES):
+        if len(back) == MOST_MOVES:
+            return None
+        back.append(made)
+        v = made.inputs[1 if type(made.op) in WRITES else 0]
+    quotient = applied(v, "true_div")
+    if quotient is None or not back:
+        return None
+    new, divisor = quotient.inputs
+    if not _like(new, v):
+        return None
+    moves, base = _moves(divisor)
+    if base is not x or len(moves) != len(back):
+        return None
+    for there, here in zip(moves, reversed(back)):
+        if not _moves_back(there, here):
+            return None
+        first = here.inputs[:1] if type(here.op) in WRITES else []
+        new = here.op(*first, new, *here.inputs[len(first) + 1 :])
+    return new
+
+
+def _moves_back(there: Apply, here: Apply) -> bool:
+    """Whether a node moves elements back to where another has read them; zeros elsewhere."""
+    kind, x = type(here.op), there.inputs[0]
+    if kind is not BACK.get(type(there.op)):
+        return False
+    if kind in WRITES:
+        same = here.op.idx_list == there.op.idx_list and here.inputs[2:] == there.inputs[1:]
+        return same and _like(here.inputs[0], x) and fill_number(here.inputs[0]) == 0
+    if kind is DimShuffle:
+        order = [o if o == "x" else there.op.new_order[o] for o in here.op.new_order]
+        return order == [*range(x.type.ndim)]
+    if kind is JoinDims:
+        axes = here.op.axis_range
+        return axes.start == there.op.axis and len(axes) == len(entries(there.inputs[1]))
+    axes = there.op.axis_range if kind is SplitDims else range(x.type.ndim)
+    lengths = entries(here.inputs[1])
+    return len(lengths) == len(axes) and all(
+        is_length_of(n, x, a, False) for n, a in zip(lengths, axes)
+    )
 
 
 @rule(

@@ -15,6 +15,7 @@ import numpy as np
 
 from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Constant
+from phintys.scalar import dtypes
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.reduce import Prod, Sum
 from phintys.tensor.rules.facts import inverse_pairs
@@ -178,6 +179,8 @@ def _applied(node, args):
     if isinstance(op, Softmax | LogSoftmax | LogSumExp):
         return _of_rows(op, args[0])
     storage = [[None]]
+    counts = [getattr(v.type, "dtype", None) in dtypes.DISCRETE for v in node.inputs]
+    args[1:] = [a.astype("int64") if is_int else a for is_int, a in zip(counts, args)][1:]
     op.perform(node, args, storage)
     return storage[0][0]
 

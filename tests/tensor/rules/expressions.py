@@ -64,6 +64,7 @@ FUNCTIONS = {
     **{name: getattr(pt, name) for name in pt.__dict__ if not name.startswith("_")},
     **{name: getattr(elemwise.functions, name) for name in elemwise.TABLE},
     **{name: getattr(gradient, name) for name in ("disconnected_grad", "zero_grad", "grad_clip")},
+    "grad": gradient.grad,
     "cast": pt.cast,
     "sum": pt.sum,
     "max": pt.max,
