@@ -19,10 +19,9 @@ HEADER = ("slow", "failed", "count", "names")
 
 
 #: Bits of the number of arguments count how often the call has been repeated; the highest bit of it
-#: is a flag of CPython.  A call with a step in Python gives up the GIL, so others may end before it:
-#: with 64 threads and 63 repetitions, two of 640 calls lost each time.  An op that itself replaces
-#: what its function updates always loses, and runs as often: the calls of other threads cannot be
-#: told from it.
+#: is a flag of CPython.  A call with a step in Python gives up the GIL, so others may end first: of
+#: 640 calls by 64 threads, two lost each of 64 attempts.  An op that itself replaces what its
+#: function updates always loses, and runs as often: it cannot be told from other threads.
 REPEATS_AT, MOST_REPEATS = 52, 1023
 
 
