@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from phintys.dims import Dim
 from phintys.errors import ContradictionError, LoweringError
 from phintys.graph.builder import Builder as AnyBuilder

@@ -88,8 +88,9 @@ class Draft:
             elif inst.op == "load":
                 strides = self.operands[inst.param].strides
                 found |= {axis for axis, stride in enumerate(strides) if stride.value != 0}
-            elif inst.op == "reduce":
-                found -= frozenset(range(len(self.space) - (self.inner or 0), len(self.space)))
+            elif inst.op == "reduce" and self.inner is not None:
+                # without `inner`, only `finish` emits reductions, and chooses their axes
+                found -= frozenset(range(len(self.space) - self.inner, len(self.space)))
             self._axes.append(found)
         return self._axes[position]
 

@@ -25,7 +25,7 @@ function object works out the message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
@@ -437,6 +437,12 @@ class Program:
             yield self.steps[first:stop]
             place = stop
         yield from self.steps[place:]
+
+
+def items_in(dims: Iterable[Dim]) -> set[int]:
+    """Numbers of the slots whose integers are symbols of Dims."""
+    keys = [symbol.args[0] for symbol in set[Dim]().union(*[d.symbols() for d in dims])]
+    return {key[1] for key in keys if key[0] == "item"}
 
 
 def inner_programs(step: Step) -> tuple[Program, ...]:

@@ -29,6 +29,7 @@ from phintys.lowering.program import (
     Scan,
     Slot,
     Step,
+    items_in,
 )
 from phintys.lowering.reductions import combination
 from phintys.lowering.schedule import bounds_vary_outside
@@ -155,8 +156,7 @@ def item_slots(program: Program) -> set[int]:
     """Numbers of the slots whose integer is used as a Dim."""
     dims = {d for step in program.steps for d in step_dims(step)}
     dims.update(d for slot in program.slots for d in slot.shape)
-    keys = (symbol.args[0] for d in dims for symbol in d.symbols())
-    return {key[1] for key in keys if key[0] == "item"}
+    return items_in(dims)
 
 
 class _Verifier:

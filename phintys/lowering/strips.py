@@ -34,7 +34,7 @@ import numpy as np
 
 from phintys.dims import ONE, ZERO, Dim, coefficients, dim_max, product, total
 from phintys.lowering.collapse import collapse
-from phintys.lowering.program import Inst, Kernel, Operand, Program, Slot
+from phintys.lowering.program import Inst, Kernel, Operand, Program, Slot, items_in
 from phintys.memo import Memo
 
 #: Bytes of a strip in all arrays together: with what is read beside it, the L2 cache holds it.
@@ -262,8 +262,7 @@ class Order:
 def _computed(kernel: Kernel) -> set[int]:
     """The numbers of the slots whose values are lengths or offsets in a kernel."""
     shapes = [dim for slot in kernel.writes() for dim in slot.shape]
-    symbols = set[Dim]().union(*[dim.symbols() for dim in (*kernel.lengths(), *shapes)])
-    return {key[1] for key in [symbol.args[0] for symbol in symbols] if key[0] == "item"}
+    return items_in([*kernel.lengths(), *shapes])
 
 
 def _dim(terms: Terms) -> Dim:

@@ -216,6 +216,7 @@ def test_rounding_is_no_contradiction():
         assert not AssumptionFeature().check(pt.constant(value), KEY_REGISTRY[name]), name
         assert KEY_REGISTRY[name].holds(assume(pt.constant(value), **{name: True})), name
     assert SYMMETRIC.holds(pt.constant(np.diag([np.nan, 1.0])))
+    assert not ORTHOGONAL.holds(pt.constant([[1e200, 1e200], [1e200, -1e200]]))  # no warnings
 
 
 def test_states_join():

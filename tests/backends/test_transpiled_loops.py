@@ -148,6 +148,14 @@ def test_a_while_loop_of_a_known_number_of_steps(mode, n):
     assert_agrees(mode, build, values(()))
 
 
+def test_a_while_loop_of_a_given_number_of_steps(mode):
+    n = pt.lscalar("n")
+    out = scan(lambda s: (s + 1, until(s > 2)), None, x[0], n_steps=n)[-1:]
+    f = compiled(mode, [n, x], [out])
+    for steps, last in ((0, []), (2, [2.5]), (9, [3.5])):
+        np.testing.assert_array_equal(f(steps, [0.5])[0], last)
+
+
 def test_errors(mode):
     f = phintys.function([x, y], scan(lambda a, s: a * s[:1], [x], [y]), mode=mode)
     with pytest.raises(ShapeError):

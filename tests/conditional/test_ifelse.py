@@ -26,6 +26,7 @@ from phintys.errors import ShapeError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.vectorize import vectorize_graph
+from phintys.lowering.program import Branch
 from phintys.rewriting.engine import RuleSet
 from phintys.tensor.index_ops import Subtensor
 
@@ -428,3 +429,13 @@ def test_long_lengths_within_a_branch_are_no_lengths_outside(mode):
     f = phintys.function([x, y], pushforward(rolled, x, pt.ones_like(x)), mode=mode)
     for sign in (1.0, -1.0):
         np.testing.assert_array_equal(f(np.ones((2, 3, 4)), [sign]), np.ones((2, 3, 4)))
+
+
+def test_long_lengths_of_branches_are_not_computed_to_compare_them():
+    z = x
+    for k in range(4):
+        z = pt.concatenate([z[: 20 + k], pt.exp(z[20 + k :])])
+    condition = pt.scalar("c", dtype="bool")
+    f = phintys.function([condition, x], ifelse(condition, z, 2 * x))
+    assert [type(step) for step in f.program.steps] == [Branch]
+    np.testing.assert_array_equal(f(True, np.ones(20)), np.ones(20))

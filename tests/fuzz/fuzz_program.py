@@ -152,8 +152,9 @@ class Built:
         known = self._given(self.arguments)
         for node in missing_nodes(self.results, known):
             _perform(node, known)
-            values = [known[v] for v in node.inputs if v in known]  # branches may be absent
-            if len(values) == len(node.inputs) and _overflows(node.op, values):
+            if isinstance(node.op, IfElse):  # has no value of the branch that is not taken
+                continue
+            if _overflows(node.op, [known[v] for v in node.inputs]):
                 return True
         return False
 

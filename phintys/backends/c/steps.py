@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.backends.c.kernels import TYPES, combined, emit_kernel, literal
 from phintys.backends.c.routines import entry
-from phintys.dims import Dim, exact_operands
+from phintys.dims import Dim, exact_operands, product
 from phintys.lowering.program import (
     Branch,
     Call,
@@ -27,7 +27,7 @@ from phintys.lowering.program import (
     Step,
 )
 from phintys.lowering.reductions import start_of_scan
-from phintys.lowering.spec import step_dims
+from phintys.lowering.spec import item_slots
 from phintys.lowering.strips import COUNT, FIRST, pace, part_of, strips_of
 from phintys.routines.language import PART
 from phintys.scalar.native import DISTRIBUTIONS
@@ -56,20 +56,10 @@ class Steps:
     def __init__(self, file: File, program: Program, slots: int, storages: int, first: int) -> None:
         self.file, self.program = file, program
         self.slots, self.storages, self.first = slots, storages, first
-        self.items = self._item_slots()
+        self.items = item_slots(program)
         self._allocated: set[int] = set()
         self.blocks: dict[int, int] = {}  # output of an iteration -> number of its block
         self.defined: dict[Dim, str] = {}  # symbols of C variables
-
-    def _item_slots(self) -> set[int]:
-        """Slots whose integer is used as a length."""
-        found: set[int] = set()
-        for dim in _dims(self.program):
-            for symbol in dim.symbols():
-                key = symbol.args[0]
-                if key[0] == "item":
-                    found.add(key[1])
-        return found
 
     def number(self, slot: Slot) -> int:
         """The number of a slot in the file."""
@@ -109,10 +99,9 @@ class Steps:
             result = f"exact_{op}({result}, {self.integer(a, True)}, &overflow)"
         return result
 
-    def size(self, slot: Slot) -> str:
-        """The number of bytes of a slot."""
-        itemsize = f"INT64_C({np.dtype(str(slot.dtype)).itemsize})"
-        return " * ".join([itemsize, *(self.integer(d) for d in slot.shape)])
+    def size(self, slot: Slot, exact: bool = False) -> str:
+        """The number of bytes of a slot; see `integer`."""
+        return self.integer(product(slot.shape) * np.dtype(str(slot.dtype)).itemsize, exact)
 
     def copy(self, target: str, source: str, size: str) -> None:
         """Emit a copy of memory."""
@@ -150,7 +139,7 @@ class Steps:
         if slot.storage is not None:
             number, size = slot.storage, self.integer(self.program.storages[slot.storage], True)
         elif slot.number in self.blocks:
-            number, size = self.blocks[slot.number], self.size(slot)
+            number, size = self.blocks[slot.number], self.size(slot, True)
         else:
             self.call_python(self.file.action("allocate", self, slot), slot.shape)
             return
@@ -341,13 +330,3 @@ class Steps:
             file.lines.append(f"n[{place}] = {self.integer(dim)};")
         file.length_count = max(file.length_count, file.call_lengths + len(lengths))
         file.lines.append(f"if (called(python, {number})) {{ failed = RAISED; goto done; }}")
-
-
-def _dims(program: Program) -> list[Dim]:
-    """Every Dim that a Program mentions, but for those of the Programs inside."""
-    found: list[Dim] = [*program.storages]
-    for slot in program.slots:
-        found += slot.shape
-    for step in program.steps:
-        found += step_dims(step)
-    return found

@@ -135,7 +135,8 @@ def _orthogonal(v: Any) -> FactState:
         return UNKNOWN
     eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0
     x = x.astype(np.result_type(x, "float64"), copy=False)
-    error = np.swapaxes(x, -1, -2).conj() @ x - np.eye(x.shape[-1])
+    with np.errstate(all="ignore"):
+        error = np.swapaxes(x, -1, -2).conj() @ x - np.eye(x.shape[-1])
     largest = np.max(np.abs(error), initial=0)
     if largest <= 8 * eps * max(x.shape[-2:]):
         return TRUE

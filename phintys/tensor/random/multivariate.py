@@ -104,10 +104,11 @@ class MvNormalRV(Distribution):
         batch = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2]) if size is None else size
         z = rng.standard_normal((*batch, mean.shape[-1]))
         factors = self._factors(cov)
-        if all(n == 1 for n in cov.shape[:-2]):
-            factor = factors.reshape(cov.shape[-2:])
-            return mean + (z.reshape(-1, mean.shape[-1]) @ factor.T).reshape(z.shape)
-        return mean + (factors @ z[..., None])[..., 0]
+        with np.errstate(invalid="ignore"):  # OpenBLAS may set the flag for finite products
+            if all(n == 1 for n in cov.shape[:-2]):
+                factor = factors.reshape(cov.shape[-2:])
+                return mean + (z.reshape(-1, mean.shape[-1]) @ factor.T).reshape(z.shape)
+            return mean + (factors @ z[..., None])[..., 0]
 
     def _factors(self, cov: Array) -> Array:
         """Matrices whose products with their transposes are ``cov``."""

@@ -33,6 +33,7 @@ from phintys.tensor.linalg.matrix_op import (
     diagonal_part,
     halved,
     inexact,
+    quiet,
     square,
     triangle,
 )
@@ -88,12 +89,13 @@ class CholeskyPullback(MatrixOp):
         check_shapes(node, inputs)
         dtype = node.outputs[0].type.dtype
         factor, g = (np.tril(x).astype(dtype, copy=False) for x in inputs)
-        s = np.tril(factor.T @ g)
-        np.fill_diagonal(s, 0.5 * s.diagonal())
-        if s.size:
-            (trsm,) = get_blas_funcs(["trsm"], [factor])
-            s = trsm(1.0, factor, trsm(1.0, factor, s, lower=1, trans_a=1), lower=1, side=1)
-        found = np.tril(s + s.T)
+        with quiet():
+            s = np.tril(factor.T @ g)
+            np.fill_diagonal(s, 0.5 * s.diagonal())
+            if s.size:
+                (trsm,) = get_blas_funcs(["trsm"], [factor])
+                s = trsm(1.0, factor, trsm(1.0, factor, s, lower=1, trans_a=1), lower=1, side=1)
+            found = np.tril(s + s.T)
         np.fill_diagonal(found, s.diagonal())
         output_storage[0][0] = found
 
