@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from phintys.backends.llvm.routine.parts import LENGTH
-from phintys.dims import ZERO, Dim, product
+from phintys.dims import ZERO, Dim, product, quotient
 from phintys.lowering.program import Call, Draw, Inst, Kernel, Operand, Slot, Step
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import schedule
@@ -207,7 +207,7 @@ def _over_rows(kernel: Kernel, rows: Dim) -> Kernel | None:
     """The kernel with an outermost loop over the rows; a loop over all elements is split."""
     if not kernel.dims or kernel.dims[0] is rows:
         return kernel if kernel.dims else None
-    width = kernel.dims[0] // rows
+    width = quotient(kernel.dims[0], rows)  # no rows: the loop is empty either way
     if width * rows is not kernel.dims[0] or any(i.op == "index" for i in kernel.body):
         return None
     operands = tuple(
