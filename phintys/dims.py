@@ -336,6 +336,15 @@ def _range_of_product(factors: Sequence[Dim]) -> tuple[int, int]:
     return (0 if all([f.low >= 0 for f in factors]) else -most), most
 
 
+def are_of_one_array(lengths: Sequence[Dim]) -> bool:
+    """Whether lengths are of different axes of one array, so that their product cannot overflow."""
+    asked = [n for n in lengths if n.value not in (0, 1)]
+    if len(asked) <= 1:
+        return True
+    keys = [n.args[0] for n in asked if n.op == "symbol" and n.is_nonnegative]
+    return len({key[1] for key in keys}) == 1 and len(set(keys)) == len(asked)
+
+
 def as_dim(x: DimLike) -> Dim:
     """A Dim from a Dim or an integer."""
     return x if isinstance(x, Dim) else Dim.const(x)
