@@ -571,12 +571,12 @@ def _divided_once(a: Dim, b: Dim) -> Dim | None:
     >>> slice_range(None, None, 2, slice_range(None, None, 2, n)[1])[1].render(lambda key: "n")
     'floordiv(3 + n, 4)'
     """
-    shift, quotient = 0, a
+    shift, whole = 0, a
     if a.op == "add" and len(a.args) == 2 and a.args[0].value is not None:
-        shift, quotient = a.args[0].value, a.args[1]
-    if quotient.op != "floordiv":
+        shift, whole = a.args[0].value, a.args[1]
+    if whole.op != "floordiv":
         return None
-    x, k = quotient.args[0], quotient.args[1].value or 0
+    x, k = whole.args[0], whole.args[1].value or 0
     if not (k > 0 and b.value and 0 < b.value * k < _MODERATE and _is_moderate(x)):
         return None
     return (x + shift * k) // (b.value * k) if abs(shift * k) < _MODERATE else None
