@@ -336,6 +336,15 @@ def _range_of_product(factors: Sequence[Dim]) -> tuple[int, int]:
     return (0 if all([f.low >= 0 for f in factors]) else -most), most
 
 
+def are_of_one_array(lengths: Sequence[Dim]) -> bool:
+    """Whether lengths are of different axes of one array, so that their product cannot overflow."""
+    asked = [n for n in lengths if n.value not in (0, 1)]
+    if len(asked) <= 1:
+        return True
+    keys = [n.args[0] for n in asked if n.op == "symbol" and n.is_nonnegative]
+    return len({key[1] for key in keys}) == 1 and len(set(keys)) == len(asked)
+
+
 def as_dim(x: DimLike) -> Dim:
     """A Dim from a Dim or an integer."""
     return x if isinstance(x, Dim) else Dim.const(x)
@@ -562,12 +571,12 @@ def _divided_once(a: Dim, b: Dim) -> Dim | None:
     >>> slice_range(None, None, 2, slice_range(None, None, 2, n)[1])[1].render(lambda key: "n")
     'floordiv(3 + n, 4)'
     """
-    shift, quotient = 0, a
+    shift, whole = 0, a
     if a.op == "add" and len(a.args) == 2 and a.args[0].value is not None:
-        shift, quotient = a.args[0].value, a.args[1]
-    if quotient.op != "floordiv":
+        shift, whole = a.args[0].value, a.args[1]
+    if whole.op != "floordiv":
         return None
-    x, k = quotient.args[0], quotient.args[1].value or 0
+    x, k = whole.args[0], whole.args[1].value or 0
     if not (k > 0 and b.value and 0 < b.value * k < _MODERATE and _is_moderate(x)):
         return None
     return (x + shift * k) // (b.value * k) if abs(shift * k) < _MODERATE else None

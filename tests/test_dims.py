@@ -193,6 +193,25 @@ def test_products_that_are_no_sizes_of_arrays(mode):
             np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("mode", ["FAST_RUN", "C", "FAST_COMPILE"])
+def test_products_of_lengths_that_wrap_around(mode):
+    """Those of several arrays do; positions made of them are clipped to the array."""
+    vectors, matrices, w = pt.bvectors("x", "y", "z"), pt.bmatrices("a", "b"), pt.dvector("w")
+    bounds = [pt.prod([v.shape[0] for v in vectors]), matrices[0].shape[0] * matrices[1].shape[0]]
+    results = [r for s in bounds for r in (w[s : s + 3], pt.set_subtensor(w[s : s + 3], 7), w[:s])]
+    f = phintys.function([*vectors, *matrices, w], results, mode=mode)
+    long, whole = np.zeros(2_200_000, "int8"), np.arange(8.0)
+    empty = np.empty((2**32 + 1, 0), "int8"), np.empty((3 * 2**30, 0), "int8")
+    expected = []
+    for product in (len(long) ** 3, len(empty[0]) * len(empty[1])):
+        s = wrapped(product)
+        written = whole.copy()
+        written[s : s + 3] = 7
+        expected += [whole[s : s + 3], written, whole[:s]]
+    for found, wanted in zip(f(long, long, long, *empty, whole), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_products_of_clipped_lengths_are_clipped():
     """Not at the larger of the two bounds: a slice of the product would be left out."""
     x, y = pt.dvectors("x", "y")

@@ -12,6 +12,7 @@ from phintys.dims import (
     ZERO,
     Dim,
     DimLike,
+    are_of_one_array,
     as_dim,
     dim_max,
     from_end,
@@ -235,7 +236,7 @@ class ArrayBuilder:
         for n in dims:
             if not n.is_nonnegative:
                 self.check(n, ">=", 0, "a length is negative")
-        if not _are_of_one_slot(dims):
+        if not are_of_one_array(dims):
             size = product(dim_max(n, 1) for n in dims)
             self.check(size, ">", 0, "an array of these lengths has too many elements")
         return dims
@@ -753,15 +754,6 @@ def _compose(
         new_starts.append(start + step * starts[axis])
         new_steps.append(ONE if axes[axis] is None else step * steps[axis])
     return view.args[0], tuple(new_axes), tuple(new_starts), tuple(new_steps)
-
-
-def _are_of_one_slot(lengths: Sequence[Dim]) -> bool:
-    """Whether the product of lengths cannot overflow: they are of different axes of one array."""
-    asked = [n for n in lengths if n.value not in (0, 1)]
-    if len(asked) <= 1:
-        return True
-    keys = [n.args[0] for n in asked if n.op == "symbol" and n.is_nonnegative]
-    return len({key[1] for key in keys}) == 1 and len(set(keys)) == len(asked)
 
 
 def _without_ones(shape: Iterable[Dim]) -> tuple[Dim, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import Dim, dim_max, dim_min
+from phintys.dims import Dim, are_of_one_array, dim_max, dim_min
 from phintys.lowering.elementwise import Map
 from phintys.lowering.long_lengths import LongLengths
 from phintys.lowering.program import Inst
@@ -143,7 +143,7 @@ def _fold(value: Map, args: list[Dim], long_lengths: LongLengths) -> Dim | None:
             found = results[inst.args[0]]
         elif rule is not None and np.dtype(inst.dtype).kind in "iub":
             found = rule(*(results[a] for a in inst.args))
-        if found is None or not fits(found, inst.dtype):
+        if found is None or not fits(found, inst.dtype) or _may_wrap(found):
             return None
         results.append(long_lengths.shortened(found))
     return results[value.result]
@@ -156,6 +156,12 @@ def fits(dim: Dim, dtype: str) -> bool:
     if dim.value is None:
         return dtype == "int64" and dim.fits
     return np.iinfo(dtype).min <= dim.value <= np.iinfo(dtype).max
+
+
+def _may_wrap(dim: Dim) -> bool:
+    """Whether it is a product of lengths of several arrays: as a Dim it would be taken to fit."""
+    factors = [f for f in dim.args if f.value is None] if dim.op == "mul" else ()
+    return dim.is_exact and not are_of_one_array(factors)
 
 
 def _compare(test: Callable[[int, int], bool]) -> Callable[[Dim, Dim], Dim | None]:

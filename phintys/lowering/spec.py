@@ -156,7 +156,7 @@ def item_slots(program: Program) -> set[int]:
     """Numbers of the slots whose integer is used as a Dim."""
     dims = {d for step in program.steps for d in step_dims(step)}
     dims.update(d for slot in program.slots for d in slot.shape)
-    return items_in(dims)
+    return items_in(dims.union(program.storages))
 
 
 class _Verifier:

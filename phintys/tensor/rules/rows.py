@@ -206,31 +206,38 @@ def derivative_of_log(ctx: Context, node: Apply) -> Replacement:
     """
     for x, difference in (node.inputs, node.inputs[::-1]) if len(node.inputs) == 2 else ():
         made = applied(difference, "sub")
-        if made is None:
+        if made is None or x.owner is None or type(x.owner.op) is not Softmax:
             continue
         g, below = made.inputs
         total, kept = reduction(below, Sum)
         if total is None or not (kept or below.type.ndim == 0):
             continue
+        if reduced_axes(total) != reduced_axes(x.owner):
+            continue
         weighted = applied(total.inputs[0], "mul")
         if weighted is None or {*weighted.inputs} != {x, g} or len(weighted.inputs) != 2:
             continue
-        return _without_divisors(x, _terms(g), reduced_axes(total))
+        new = _without_divisors(x, _terms(g, ctx), total)
+        return None if new is None else like(node, new)
     return None
 
 
-def _without_divisors(x: Variable, terms: list[Variable], axes: tuple[int, ...]) -> Variable | None:
-    """``x * (g - sum(x * g))`` where ``g`` is a sum of terms, one of them divided by ``x``."""
+def _without_divisors(x: Variable, terms: list[Variable], total: Apply) -> Variable | None:
+    """``x * (g - sum(x * g))`` where ``g`` is a sum of terms, one of them divided by ``x``.
+
+    ``total`` is the sum of ``x * g``.
+    """
     found = [_multiplied(v, x) for v in terms]
     whole = [v for v in found if v is not None]
     rest = [v for v, new in zip(terms, found) if new is None]
     if not whole or not all(_like(v, x) for v in (*whole, *rest)):
         return None
+    axes = reduced_axes(total)
     g = functions.add(*whole) if len(whole) > 1 else whole[0]
-    new = functions.sub(g, functions.mul(x, keep_dims(Sum(axis=axes)(g), axes)))
+    new = functions.sub(g, functions.mul(x, keep_dims(total.op(g), axes)))
     if rest:
         g = functions.add(*rest) if len(rest) > 1 else rest[0]
-        weighted = keep_dims(Sum(axis=axes)(functions.mul(g, x)), axes)
+        weighted = keep_dims(total.op(functions.mul(g, x)), axes)
         new = functions.add(new, functions.mul(x, functions.sub(g, weighted)))
     return new
 
@@ -240,26 +247,25 @@ def _like(v: Variable, x: Variable) -> bool:
     return v.type.dtype == x.type.dtype and v.type.broadcastable == x.type.broadcastable
 
 
-def _terms(v: Variable) -> list[Variable]:
-    """The terms of a sum of few terms; the variable itself, if it is not one."""
+def _terms(v: Variable, ctx: Context) -> list[Variable]:
+    """The terms of a sum, also of sums in it that are used once; the variable, if it is not one."""
     found: list[Variable] = []
     stack = [v]
     while stack:
         w = stack.pop()
         made = applied(w, "add")
-        if made is None:
+        if made is None or not (w is v or ctx.single_use(w)):
             found.append(w)
         else:
             stack.extend(reversed(made.inputs))
-        if len(found) + len(stack) > MOST_MOVES:
-            return [v]
     return found
 
 
 def _multiplied(v: Variable, x: Variable) -> Variable | None:
     """``x * v``, if ``v`` is ``y / x``, or this at some places and zero elsewhere; else None.
 
-    The elements of ``x`` are moved to the divisor, and those of the quotient back.
+    The elements of ``x`` are moved to the divisor, and those of the quotient back.  `second`, which
+    does not compute its first argument, keeps the error if ``y`` has other lengths.
     """
     back: list[Apply] = []
     while (made := v.owner) is not None and type(made.op) in (*BACK, *WRITES):
@@ -276,6 +282,7 @@ def _multiplied(v: Variable, x: Variable) -> Variable | None:
     moves, base = _moves(divisor)
     if base is not x or len(moves) != len(back):
         return None
+    new = functions.second(divisor, new)
     for there, here in zip(moves, reversed(back)):
         if not _moves_back(there, here):
             return None
@@ -285,7 +292,10 @@ def _multiplied(v: Variable, x: Variable) -> Variable | None:
 
 
 def _moves_back(there: Apply, here: Apply) -> bool:
-    """Whether a node moves elements back to where another has read them; zeros elsewhere."""
+    """Whether a node moves elements back to where another has read them; zeros elsewhere.
+
+    Axes of length 1 that were dropped are put back.
+    """
     kind, x = type(here.op), there.inputs[0]
     if kind is not BACK.get(type(there.op)):
         return False
@@ -293,11 +303,17 @@ def _moves_back(there: Apply, here: Apply) -> bool:
         same = here.op.idx_list == there.op.idx_list and here.inputs[2:] == there.inputs[1:]
         return same and _like(here.inputs[0], x) and fill_number(here.inputs[0]) == 0
     if kind is DimShuffle:
-        order = [o if o == "x" else there.op.new_order[o] for o in here.op.new_order]
-        return order == [*range(x.type.ndim)]
+        taken = there.op.new_order
+        order = [o if o == "x" else taken[o] for o in here.op.new_order]
+        return len(order) == x.type.ndim and all(
+            o == i or (o == "x" and i not in taken and x.type.broadcastable[i])
+            for i, o in enumerate(order)
+        )
     if kind is JoinDims:
         axes = here.op.axis_range
         return axes.start == there.op.axis and len(axes) == len(entries(there.inputs[1]))
+    if kind is SplitDims and here.op.axis != there.op.axis_range.start:
+        return False
     axes = there.op.axis_range if kind is SplitDims else range(x.type.ndim)
     lengths = entries(here.inputs[1])
     return len(lengths) == len(axes) and all(
