@@ -49,6 +49,8 @@ EXACT = set(
     " TensorFromScalar ScalarFromTensor MakeVector SpecifyAssumptions CheckAndRaise Switch"
     " Maximum Minimum Second Neg Abs".split()
 )
+#: ops whose first results are eigenvalues in order
+EIGENVALUES = frozenset(("Eigh", "Eigvalsh"))
 _WIDE = {"f": np.longdouble, "c": np.clongdouble}
 
 
@@ -133,6 +135,12 @@ class Conditioning:
             return self._run(_without_zeros())
         return None
 
+    @cached_property
+    def merged(self) -> list[np.ndarray]:
+        """The results with eigenvalues that nearly agree as equal: derivatives divide by gaps."""
+        with np.errstate(all="ignore"):
+            return self._run(_merging())
+
     def excuses(self, number: int, found: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Where a result may differ from the truth because of rounding alone."""
         with np.errstate(all="ignore"):
@@ -183,12 +191,20 @@ class Conditioning:
         near |= ~np.isfinite(found) & close(found, narrow)
         # the truth itself overflows, or the result does
         near |= ~close(expected, narrow) & ~(np.isfinite(found) & np.isfinite(expected))
-        return near | self._of_underflow(number, found) | self._of_overflow(number, found)
+        near |= self._of_underflow(number, found) | self._of_overflow(number, found)
+        return near | self._of_equal_eigenvalues(number, found)
 
     def _of_underflow(self, number: int, found: np.ndarray) -> Any:
         """Where a result is what it is if subnormal numbers underflow: rules allow that."""
         flushed = self.flushed[number]
         return flushed.shape == found.shape and ~np.isfinite(found) & _alike(found, flushed)
+
+    def _of_equal_eigenvalues(self, number: int, found: np.ndarray) -> Any:
+        """Where a derivative is not finite, as it is of eigenvalues that are equal."""
+        if np.isfinite(found).all():
+            return False
+        merged = self.merged[number]
+        return merged.shape == found.shape and ~np.isfinite(found) & ~np.isfinite(merged)
 
     def _of_overflow(self, number: int, found: np.ndarray) -> Any:
         """Where a product by 0 has other factors that overflow if they are multiplied first."""
@@ -401,6 +417,21 @@ class _without_zeros(_evaluation):
 
     def node(self, node: Any, values: list[Any]) -> list[Any]:
         return [self.argument(value) for value in _performed(node, values)]
+
+
+class _merging(_evaluation):
+    """Evaluation with eigenvalues that agree but for rounding made equal."""
+
+    def node(self, node: Any, values: list[Any]) -> list[Any]:
+        found = _performed(node, values)
+        if type(getattr(node.op, "core_op", node.op)).__name__ not in EIGENVALUES:
+            return found
+        w = found[0].copy()
+        near = 64 * np.finfo(w.dtype).eps * np.abs(w).max(axis=-1, initial=0)
+        for k in range(1, w.shape[-1]):
+            same = np.abs(w[..., k] - w[..., k - 1]) <= near
+            w[..., k] = np.where(same, w[..., k - 1], w[..., k])
+        return [w, *found[1:]]
 
 
 def _is_exact(node: Any) -> bool:
