@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from phintys.config import config
@@ -140,6 +140,19 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
 
     def __str__(self) -> str:
         return self.name or f"EquilibriumGraphRewriter({len(self.rewriters)} rewriters)"
+
+
+class EquilibriumWhere(EquilibriumGraphRewriter):
+    """Rewriting to equilibrium that is skipped for graphs without a node that it concerns.
+
+    Subclasses say in ``concerns`` which nodes these are.
+    """
+
+    concerns: Callable[[Apply], bool]
+
+    def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
+        if any(map(self.concerns, fgraph.apply_nodes)):
+            super().apply(fgraph, start_from)
 
 
 class _Equilibrium:

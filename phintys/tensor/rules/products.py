@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, Computed, Constant, Variable
-from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
+from phintys.rewriting.equilibrium import EquilibriumWhere
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.blas import BLAS_DTYPES, Dot22, Dot22Scalar, Gemm, Gemv
@@ -84,12 +82,12 @@ def transpose_of_product(product: Computed, a: TensorVariable, b: TensorVariable
 # ------------------------------------------------------------------------------------ BLAS
 
 
-class WhereProductsAre(EquilibriumGraphRewriter):
+class WhereProductsAre(EquilibriumWhere):
     """The BLAS phase; it is skipped for graphs without `Dot`."""
 
-    def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
-        if any(isinstance(node.op, Dot) for node in fgraph.apply_nodes):
-            super().apply(fgraph, start_from)
+    @staticmethod
+    def concerns(node: Apply) -> bool:
+        return isinstance(node.op, Dot)
 
 
 def _scalar(v: Variable) -> Variable | None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Computed, Variable
-from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
+from phintys.rewriting.equilibrium import EquilibriumWhere
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
@@ -61,12 +60,12 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
     return found
 
 
-class WhereRowsAre(EquilibriumGraphRewriter):
+class WhereRowsAre(EquilibriumWhere):
     """The phase ``rows``; it is skipped for graphs without softmax and sums of exponentials."""
 
-    def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
-        if any(type(n.op) is Softmax or _exponents(n) is not None for n in fgraph.apply_nodes):
-            super().apply(fgraph, start_from)
+    @staticmethod
+    def concerns(node: Apply) -> bool:
+        return type(node.op) is Softmax or _exponents(node) is not None
 
 
 def _exponents(node: Apply) -> Variable | None:
