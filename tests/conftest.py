@@ -2,7 +2,7 @@
 
 Tests marked ``widths`` run with vectors of the processor's own width, and of the two others.
 ``own_width`` takes a test of a marked module out, because it takes long or has nothing to do with
-vectors.
+vectors. Tests marked ``needs`` are skipped where one of the packages is not installed.
 
 A test that runs on several backends takes a part of its cases on those that compile slowly
 (`SHARES`), unless the environment says ``PHINTYS_TESTS=full``.
@@ -15,6 +15,7 @@ import os
 import re
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,8 @@ settings.register_profile("phintys", deadline=None)
 settings.load_profile("phintys")
 
 
+#: mode -> the package that it needs
+PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
 #: backend -> one of how many cases of a test runs on it; the first one always does
 SHARES = {"C": 2, "JAX": 4, "NUMBA": 16}
 
@@ -54,6 +57,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (left if number % share else kept).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a case that needs a package which is not installed.
+
+    The marker ``needs`` names packages; the parameters NUMBA and JAX are modes that need one.
+    """
+    callspec = getattr(item, "callspec", None)
+    values = callspec.params.values() if callspec else ()
+    packages = [PACKAGES[v] for v in values if isinstance(v, str) and v in PACKAGES]
+    for mark in item.iter_markers("needs"):
+        packages += mark.args
+    for package in packages:
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Warnings at lines of tests, helpers of tests, benchmarks and examples are errors.
+
+    The first filter is the weakest one: those of pyproject.toml make exceptions.
+    """
+    root, folders = Path(__file__).parents[1], ("tests", "benchmarks", "examples")
+    files = [file for folder in folders for file in root.glob(f"{folder}/**/*.py")]
+    names = "|".join(sorted({file.stem for file in files}))
+    config.getini("filterwarnings").insert(0, rf"error:::(tests\.|({names})\Z)")
 
 
 def pytest_collection_finish() -> None:
@@ -114,13 +143,7 @@ def lines_run():
     return count
 
 
-_PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
-
-
 @pytest.fixture(params=["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
 def mode(request: pytest.FixtureRequest):
     """Each backend's mode in turn."""
-    package = _PACKAGES.get(request.param)
-    if package is not None:
-        pytest.importorskip(package)
     return request.param
