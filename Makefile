@@ -37,7 +37,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
 
 $(MADE):
-	@echo 'installing $(or $(CONSTRAINTS:%=the versions of %),the newest releases for Python $(VERSION), without constraints)'
+	@echo 'installs $(or $(CONSTRAINTS:%=the versions of %),the newest releases: no constraints)'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade $(CONSTRAINTS:%=--constraint %) pip
 	touch $@

@@ -12,6 +12,7 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_what_a_users_op_does_to_the_shape_of_its_input_stays_there(mode):
     class Reshapes(Op):
         __props__ = ()
