@@ -24,14 +24,15 @@ EXTRAS := test,dev,demo,numba,jax
 MADE := $(VENV)/made-$(VERSION)
 INSTALL = $(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint % --build-constraint %)
 PYTEST := $(BIN)/python -m pytest -n 2
+PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Processes that tests start do not compile the package again, and the tree stays clean.
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-rest test-tenth test-newest test-oldest test-arm constraints \
-	fuzz array-api lint types docs bench size clean
+.PHONY: help demo test checks test-only test-rest test-all test-tenth test-newest test-oldest \
+	test-arm constraints fuzz array-api lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
@@ -53,9 +54,14 @@ $(VENV)/test: $(MADE) $(CONSTRAINTS) pyproject.toml
 demo: $(VENV)/demo  ## train a classifier of handwritten digits; the loss curve goes to demo-output/
 	$(BIN)/python examples/digits.py
 
-test: types  ## lint, check types, run the tests except the rest
+test: checks test-only  ## lint, check types, run the tests except the rest
+
+checks: $(VENV)/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(PYRIGHT)
+
+test-only: $(VENV)/test
 	$(PYTEST) -m "not rest"
 
 test-rest: $(VENV)/test  ## run the rest: the tests that take long and rarely find anything
@@ -71,8 +77,7 @@ test-newest:  ## make test with the newest releases, without constraints
 	$(MAKE) test VENV=$(VENV)-newest CONSTRAINTS=
 
 test-oldest:  ## run the tests with the oldest NumPy and SciPy, without other backends
-	$(MAKE) $(VENV)-oldest/test VENV=$(VENV)-oldest CONSTRAINTS=constraints/oldest$(VERSION).txt EXTRAS=test
-	$(VENV)-oldest/bin/python -m pytest -n 2 -m "not rest"
+	$(MAKE) test-only VENV=$(VENV)-oldest CONSTRAINTS=constraints/oldest$(VERSION).txt EXTRAS=test
 
 constraints: $(MADE)  ## write the files of exact versions, for each Python
 	$(BIN)/python tools/constraints.py
@@ -96,7 +101,7 @@ lint: $(VENV)/test  ## format and lint
 	$(BIN)/ruff check --fix .
 
 types: $(VENV)/test  ## check types
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(PYRIGHT)
 
 docs: $(MADE)  ## build the documentation into docs/_build
 	$(INSTALL) --editable '.[docs]'
