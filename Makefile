@@ -22,7 +22,8 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 CONSTRAINTS := $(wildcard constraints/python$(VERSION).txt)
 EXTRAS := test,dev,demo,numba,jax
 MADE := $(VENV)/made-$(VERSION)
-INSTALL = $(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint % --build-constraint %)
+EXACT := $(foreach file,$(CONSTRAINTS),--constraint $(file) --build-constraint $(file))
+INSTALL := $(BIN)/python -m pip install --quiet $(EXACT)
 PYTEST := $(BIN)/python -m pytest -n 2
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Processes that tests start do not compile the package again, and the tree stays clean.
