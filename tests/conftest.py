@@ -28,11 +28,11 @@ from phintys.graph.collection import collection_paused
 os.environ.setdefault("NUMBA_OPT", "0")
 # tests of gradients and of inner graphs use the helpers of these folders
 sys.path += [
-    str(Path(__file__).parent / folder) for folder in ("tensor", "scalar", "matrix", "gradient")
+    str(Path(__file__).parent / folder) for folder in ("", "tensor", "scalar", "matrix", "gradient")
 ]
 
-# a test may take long where others take the processor
-settings.register_profile("phintys", deadline=None)
+# a test may take long where others take the processor; each run draws the same examples
+settings.register_profile("phintys", deadline=None, derandomize=True)
 settings.load_profile("phintys")
 
 
@@ -66,8 +66,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     if marked("widths") and not marked("own_width"):
         others = [bits for bits in (128, 256, 512) if bits != current().register_bits]
-        ids = ["own", *(f"{bits}bits" for bits in others)]
-        metafunc.parametrize("vector_bits", [0, *others], ids=ids, indirect=True)
+        widths = [pytest.param(bits, id=f"{bits}bits", marks=pytest.mark.rest) for bits in others]
+        metafunc.parametrize("vector_bits", [pytest.param(0, id="own"), *widths], indirect=True)
 
 
 @pytest.fixture(autouse=True)
