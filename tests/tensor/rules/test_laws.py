@@ -95,7 +95,7 @@ def of_any_rank(rule):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("rule", filter(of_any_rank, FUNCTIONS), ids=str)
+@pytest.mark.parametrize("rule", [*filter(of_any_rank, FUNCTIONS)], ids=str)
 def test_example_of_every_rank(rule, dtype):
     """Examples with x, y and z: where the rule applies to other ranks, its law holds too."""
     for text, pattern in itertools.product(of_any_rank(rule), PATTERNS):
