@@ -34,7 +34,7 @@ settings.register_profile("phintys", deadline=None, derandomize=True)
 settings.load_profile("phintys")
 
 
-pytest_plugins = ["assertions", "slow_backends"]
+pytest_plugins = ["assertions", "slow_backends", "run_alone"]
 
 
 def pytest_collection_finish() -> None:

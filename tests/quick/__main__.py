@@ -1,0 +1,35 @@
+"""``python -m tests.quick``: for a minute, the tests that are nearest to the changed files."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from quick_choice import MAP, Suite, changed_files, read_reach
+from quick_workers import counted, run_all
+
+ROOT = Path(__file__).parents[2]
+#: seconds until no test starts any more; those that run then, and the reports, need a few
+LIMIT = 54
+SMOKE = "tests/test_smoke.py"
+
+
+def main() -> int:
+    start = time.time()
+    suite = Suite(ROOT, read_reach(ROOT / MAP))
+    if stale := suite.stale():
+        print(f"quick: {MAP} is out of date ({stale}): make map")
+    changed = changed_files(ROOT)
+    modules = suite.nearest(changed)
+    what = f"nearest: {modules[0]}" if modules else "the smoke test runs instead"
+    concerned = f"{counted(len(modules), 'module')} to test"
+    print(f"quick: {counted(len(changed), 'changed file')}, {concerned}; {what}", flush=True)
+    return run_all(modules or [SMOKE], start, start + LIMIT)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,38 @@
+"""Plugin of pytest: the report of a failed test ends with the command that runs it alone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+#: settings of the whole run, which a test that runs alone needs too
+SETTINGS = [f"{n}={os.environ[n]}" for n in ("PHINTYS_TESTS", "PHINTYS_FLAGS") if n in os.environ]
+
+
+def command(nodeid: str, *options: str) -> str:
+    """The command, for a shell in the root of the repository."""
+    return shlex.join([*SETTINGS, "python", "-m", "pytest", *options, nodeid])
+
+
+def add_command(report: pytest.TestReport, *options: str) -> None:
+    report.sections.append(("run alone", f"run alone: {command(report.nodeid, *options)}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Iterator[None]:
+    report = yield
+    if report.failed:
+        add_command(report, *(["-m", "rest"] if item.get_closest_marker("rest") else []))
+    return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(report: Any) -> None:
+    """A test that ended its process has no other report; the hook is pytest-xdist's."""
+    add_command(report)

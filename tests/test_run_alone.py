@@ -1,0 +1,78 @@
+"""The report of a failed test ends with a command, which runs this test and no other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = """
+import os
+import pytest
+
+@pytest.mark.parametrize("text", ["a'b \\"c\\" $HOME", "x::y", "é", "other"])
+def test_odd(text):
+    assert text == "other", "wrong"
+
+@pytest.fixture
+def broken():
+    assert False, "wrong"
+
+def test_setup(broken):
+    pass
+
+@pytest.mark.rest
+def test_dear():
+    assert os.environ["PHINTYS_TESTS"] != "full", "wrong"
+
+def test_crash():
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        os._exit(1)
+    assert False, "wrong"
+"""
+INI = "[pytest]\naddopts = -q -m 'not rest'\nmarkers = rest\n"
+
+
+@pytest.fixture
+def failing(tmp_path):
+    """Runs pytest on a module of failing tests; its output."""
+    (tmp_path / "test_odd.py").write_text(SOURCE)
+    (tmp_path / "pytest.ini").write_text(INI)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PHINTYS_"))}
+    paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+
+    def run(command: str, **settings: str) -> str:
+        whole = {**environment, "PATH": path, "PYTEST_ADDOPTS": "-p run_alone", **settings}
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=whole, capture_output=True, text=True
+        )
+        return done.stdout
+
+    return run
+
+
+def commands(output: str) -> list[str]:
+    return re.findall("^run alone: (.*)$", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize("options", ["", " -n 1"])
+def test_each_failed_test_can_be_run_alone(failing, options):
+    output = failing(f"python -m pytest{options}")
+    found = commands(output)
+    names = [re.search(r"::(\w+)", command)[1] for command in found]
+    assert sorted(names) == ["test_crash", "test_odd", "test_odd", "test_odd", "test_setup"]
+    for command in found:
+        assert "1 failed" in failing(command) or "1 error" in failing(command)
+        assert "passed" not in failing(command)
+
+
+def test_settings_and_marks_that_select_the_test_are_repeated(failing):
+    (command,) = commands(failing("python -m pytest -m rest", PHINTYS_TESTS="full"))
+    assert command == "PHINTYS_TESTS=full python -m pytest -m rest test_odd.py::test_dear"
+    assert "1 failed" in failing(command)
