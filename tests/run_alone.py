@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 #: settings of the whole run, which a test that runs alone needs too
-SETTINGS = [f"{n}={os.environ[n]}" for n in ("PHINTYS_TESTS", "PHINTYS_FLAGS") if n in os.environ]
+SETTINGS = {n: os.environ[n] for n in ("PHINTYS_TESTS", "PHINTYS_FLAGS") if n in os.environ}
 
 
 def command(nodeid: str, *options: str) -> str:
     """The command, for a shell in the root of the repository."""
-    return shlex.join([*SETTINGS, "python", "-m", "pytest", *options, nodeid])
+    settings = [f"{name}={shlex.quote(value)}" for name, value in SETTINGS.items()]
+    return " ".join([*settings, shlex.join(["python", "-m", "pytest", *options, nodeid])])
 
 
 def add_command(report: pytest.TestReport, *options: str) -> None:
-    report.sections.append(("run alone", f"run alone: {command(report.nodeid, *options)}"))
+    report.sections.append(("command", f"run alone: {command(report.nodeid, *options)}"))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
     if report.failed:
         add_command(report, *(["-m", "rest"] if item.get_closest_marker("rest") else []))

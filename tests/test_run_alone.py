@@ -73,6 +73,10 @@ def test_each_failed_test_can_be_run_alone(failing, options):
 
 
 def test_settings_and_marks_that_select_the_test_are_repeated(failing):
-    (command,) = commands(failing("python -m pytest -m rest", PHINTYS_TESTS="full"))
-    assert command == "PHINTYS_TESTS=full python -m pytest -m rest test_odd.py::test_dear"
+    settings = {"PHINTYS_TESTS": "full", "PHINTYS_FLAGS": "mode=C, floatX=float32"}
+    (command,) = commands(failing("python -m pytest -m rest", **settings))
+    assert command == (
+        "PHINTYS_TESTS=full PHINTYS_FLAGS='mode=C, floatX=float32' "
+        "python -m pytest -m rest test_odd.py::test_dear"
+    )
     assert "1 failed" in failing(command)

@@ -6,10 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.extend(str(Path(__file__).parents[1] / folder) for folder in ("", "quick"))
 
-from quick_choice import MAP, Suite, changed_files, read_reach
+from quick_choice import Suite, changed_files, known_runs
 from quick_workers import counted, run_all
 
 ROOT = Path(__file__).parents[2]
@@ -20,11 +19,8 @@ SMOKE = "tests/test_smoke.py"
 
 def main() -> int:
     start = time.time()
-    suite = Suite(ROOT, read_reach(ROOT / MAP))
-    if stale := suite.stale():
-        print(f"quick: {MAP} is out of date ({stale}): make map")
     changed = changed_files(ROOT)
-    modules = suite.nearest(changed)
+    modules = Suite(ROOT, known_runs(ROOT)).nearest(changed)
     what = f"nearest: {modules[0]}" if modules else "the smoke test runs instead"
     concerned = f"{counted(len(modules), 'module')} to test"
     print(f"quick: {counted(len(changed), 'changed file')}, {concerned}; {what}", flush=True)

@@ -5,37 +5,20 @@ Files are given by their paths from the root of the repository.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-from dataclasses import dataclass
+import sys
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-#: which files of the package each test module runs
+sys.path.append(str(Path(__file__).parents[1] / "planted"))
+
+from planted_map import read_map, stale
+
+#: which files each test module runs, by a run of all tests
 MAP = "tests/reach.json"
 #: an import of a helper of the tests: ``rows`` or ``tests.scalar.rows``
 IMPORT = re.compile(r"^\s*(?:from|import)\s+(?:tests\.(?:\w+\.)*)?(\w+)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The map: all files of the package, and those that each test module runs."""
-
-    files: frozenset[str]
-    tests: dict[str, frozenset[str]]
-
-
-def read_reach(path: Path) -> Reach:
-    """The stored map; an empty one if there is none."""
-    stored = json.loads(path.read_text()) if path.exists() else {"files": [], "tests": {}}
-    files = stored["files"]
-    tests = {name: members(files, int(bits, 16)) for name, bits in stored["tests"].items()}
-    return Reach(frozenset(files), tests)
-
-
-def members(files: list[str], bits: int) -> frozenset[str]:
-    return frozenset(file for k, file in enumerate(files) if bits >> k & 1)
 
 
 # ------------------------------------------------------------------------- what changed
@@ -69,11 +52,24 @@ def git(root: Path, *arguments: str) -> str:
 # ------------------------------------------------------------------------- what is near
 
 
-class Suite:
-    """The test modules of a checkout, and what they run by the map."""
+def known_runs(root: Path) -> dict[str, set[str]]:
+    """Which files each test module runs, by the map; prints what is wrong with the map."""
+    path = root / MAP
+    if not path.exists():
+        print(f"quick: there is no {MAP}: make map")
+        return {}
+    if wrong := stale(path, root):
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        print(f"quick: {MAP} is out of date ({wrong[0]}{more}): make map")
+    return read_map(path)
 
-    def __init__(self, root: Path, reach: Reach) -> None:
-        self.root, self.reach = root, reach
+
+class Suite:
+    """The test modules of a checkout, and by the map ``runs``, which files each of them runs."""
+
+    def __init__(self, root: Path, runs: dict[str, set[str]]) -> None:
+        self.root = root
+        self.runs = {module: files for module, files in runs.items() if (root / module).exists()}
         self.modules = self.paths("tests/**/test_*.py")
         self.folders = {parent(module) for module in self.modules}
 
@@ -86,12 +82,11 @@ class Suite:
         for file in changed:
             for module, far in self.distances(file).items():
                 distance[module] = min(far, distance.get(module, far))
-        runs = self.reach.tests
-        return sorted(distance, key=lambda m: (distance[m], len(runs.get(m, ())), m))
+        return sorted(distance, key=lambda m: (distance[m], len(self.runs.get(m, ())), m))
 
     def distances(self, file: str) -> dict[str, int]:
         """Test modules: 0 for the file itself, 1 for those beside it, 2 for others that run it."""
-        running = {m for m, files in self.reach.tests.items() if file in files} & self.modules
+        running = {module for module, files in self.runs.items() if file in files}
         near = dict.fromkeys(running, 2) | dict.fromkeys(self.beside(file, running), 1)
         return near | ({file: 0} if self.has_tests(file) else {})
 
@@ -99,11 +94,11 @@ class Suite:
         """The test modules that import the file, or those of its folder that may run it."""
         if importers := self.importers(file):
             return importers
-        if file in self.modules:
+        if stem(file).startswith("test_"):
             return set()
         folder = self.folder_of(file)
         found = {module for module in self.modules if parent(module) == folder}
-        unknown = found - set(self.reach.tests)
+        unknown = found - set(self.runs)
         return (found & running | unknown) if found & running else found
 
     def folder_of(self, file: str) -> str:
@@ -138,19 +133,6 @@ class Suite:
         """Modules of ``tests/``: what each imports."""
         paths = self.paths("tests/**/*.py")
         return {p: set(IMPORT.findall((self.root / p).read_text())) for p in paths}
-
-    # --------------------------------------------------------------------- the map
-
-    def stale(self) -> str:
-        """What the map lacks and what of it is gone, in words; empty if it is up to date."""
-        present = self.modules | self.paths("phintys/**/*.py")
-        known = self.reach.files | set(self.reach.tests)
-        parts = [
-            f"{len(names)} {what} ({min(names)}{', ...' if len(names) > 1 else ''})"
-            for what, names in (("missing", present - known), ("gone", known - present))
-            if names
-        ]
-        return ", ".join(parts)
 
 
 def parent(path: str) -> str:

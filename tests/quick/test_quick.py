@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from quick_choice import Reach, Suite, changed_files, read_reach
+from quick_choice import MAP, Suite, changed_files, known_runs
 from quick_workers import Record, ended, read_record, summary
 
 OP, SORT, CODE = "phintys/graph/op.py", "phintys/tensor/sort.py", "phintys/backends/llvm/ir/code.py"
@@ -37,6 +37,7 @@ RUN = {
     "tests/graph/test_other.py": {CODE},
     "tests/tensor/test_sort.py": {OP, SORT, CODE},
     "tests/backends/llvm/test_jit.py": {OP, SORT, CODE, "phintys/dims.py"},
+    "tests/graph/test_removed.py": {OP},
 }
 
 
@@ -46,11 +47,6 @@ def root(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
-
-
-def suite(root: Path, run=RUN) -> Suite:
-    files = {name for name in FILES if name.startswith("phintys/")}
-    return Suite(root, Reach(frozenset(files), {m: frozenset(f) for m, f in run.items()}))
 
 
 @pytest.mark.parametrize(
@@ -84,29 +80,28 @@ def suite(root: Path, run=RUN) -> Suite:
     ],
 )  # fmt: skip
 def test_the_nearest_modules_come_first(root, changed, modules):
-    found = suite(root).nearest(changed)
+    found = Suite(root, RUN).nearest(changed)
     assert found == [m if m.endswith(".py") else f"tests/{m}.py" for m in modules]
 
 
-def test_map_is_read(tmp_path):
-    path = tmp_path / "reach.json"
-    path.write_text(
-        json.dumps({"files": ["a.py", "b.py", "c.py"], "tests": {"t.py": "5", "u.py": "0"}})
-    )
-    assert read_reach(path).files == {"a.py", "b.py", "c.py"}
-    assert read_reach(path).tests == {"t.py": {"a.py", "c.py"}, "u.py": set()}
-    assert read_reach(tmp_path / "none.json") == Reach(frozenset(), {})
+def test_what_is_wrong_with_the_map_is_said(root, capsys):
+    def said(files, tests):
+        (root / MAP).write_text(json.dumps({"files": files, "tests": tests}))
+        return known_runs(root), capsys.readouterr().out
 
-
-def test_a_stale_map_is_noticed(root):
-    everything = {name: set() for name in FILES if "/test_" in name}
-    assert not suite(root, everything).stale()
-    (root / "phintys/graph/new.py").touch()
-    assert suite(root, everything).stale() == "1 missing (phintys/graph/new.py)"
-    (root / "tests/graph/test_new.py").touch()
-    (root / OP).unlink()
-    expected = f"2 missing (phintys/graph/new.py, ...), 1 gone ({OP})"
-    assert suite(root, everything).stale() == expected
+    assert known_runs(root) == {}
+    assert capsys.readouterr().out == f"quick: there is no {MAP}: make map\n"
+    files = sorted(name for name in FILES if name.startswith("phintys/"))
+    tests = dict.fromkeys((name for name in FILES if "/test_" in name), "0")
+    tests["tests/test_dims.py"] = "2"
+    runs, text = said(files, tests)
+    assert (runs["tests/test_dims.py"], runs["tests/test_smoke.py"]) == ({files[1]}, set())
+    assert not text
+    runs, text = said([*files, "phintys/gone.py"], tests)
+    assert text == f"quick: {MAP} is out of date (gone: phintys/gone.py): make map\n"
+    runs, text = said(files[1:], {"tests/test_gone.py": "1"})
+    assert runs == {"tests/test_gone.py": {files[1]}}
+    assert " and 9 more): make map" in text
 
 
 # ------------------------------------------------------------------------- changes
