@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -153,6 +154,7 @@ MODULES = {
     "test_b.py": "import pytest\npytest.skip('of b', allow_module_level=True)\n",
     "test_c.py": "def test_3(): pass\n\ndef test_4(): pass\n",
     "test_d.py": "import missing\n",
+    "examples.py": "import missing\n",
 }
 
 
@@ -160,7 +162,7 @@ def run_modules(folder: Path, ticks: int) -> tuple[int, Record, str]:
     """Runs these modules with a clock that counts how often it is read."""
     for name, text in MODULES.items():
         (folder / name).write_text(text)
-    (folder / "pytest.ini").touch()
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = --doctest-modules\n")
     program = f"""
         import itertools, sys
         from pathlib import Path
@@ -170,7 +172,8 @@ def run_modules(folder: Path, ticks: int) -> tuple[int, Record, str]:
         sys.exit(run({list(MODULES)}, {ticks}, Path("record"), clock))
     """
     arguments = [sys.executable, "-c", textwrap.dedent(program)]
-    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True)
+    plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(arguments, cwd=folder, env=plain, capture_output=True, text=True)
     return done.returncode, read_record(folder / "record"), done.stdout
 
 
@@ -178,7 +181,8 @@ def test_modules_are_run_one_after_the_other(tmp_path):
     status, record, output = run_modules(tmp_path, 100)
     assert status == 1
     assert "of 2" in output and "No module named 'missing'" in output
-    assert record.collected == {"test_a.py": 2, "test_b.py": 0, "test_c.py": 2, "test_d.py": 0}
+    empty = {"test_b.py": 0, "test_d.py": 0, "examples.py": 0}
+    assert record.collected == {"test_a.py": 2, "test_c.py": 2, **empty}
     names = ["a.py::test_1", "a.py::test_2", "c.py::test_3", "c.py::test_4"]
     assert record.began == [f"test_{name}" for name in names]
     assert summary(list(MODULES), [record], 1).endswith("nothing is left")
