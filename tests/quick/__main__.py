@@ -13,7 +13,7 @@ from quick_workers import counted, run_all
 
 ROOT = Path(__file__).parents[2]
 #: seconds until no test starts any more; those that run then, and the reports, need a few
-LIMIT = 54
+LIMIT = 50
 SMOKE = "tests/test_smoke.py"
 
 
