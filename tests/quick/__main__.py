@@ -24,7 +24,7 @@ def main() -> int:
     what = f"nearest: {modules[0]}" if modules else "the smoke test runs instead"
     concerned = f"{counted(len(modules), 'module')} to test"
     print(f"quick: {counted(len(changed), 'changed file')}, {concerned}; {what}", flush=True)
-    return run_all(modules or [SMOKE], start, start + LIMIT)
+    return run_all(ROOT, modules or [SMOKE], start, start + LIMIT)
 
 
 if __name__ == "__main__":

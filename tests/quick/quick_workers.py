@@ -14,7 +14,6 @@ from pathlib import Path
 
 from run_alone import command
 
-ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("quick_run.py")
 PASSED = {0, 5}  # 5: all tests of these modules were skipped or deselected
 
@@ -35,12 +34,15 @@ def read_record(path: Path) -> Record:
     return Record(collected, [name for kind, name, *_ in entries if kind == "began"])
 
 
-def run_all(modules: list[str], start: float, deadline: float) -> int:
+def run_all(root: Path, modules: list[str], start: float, deadline: float) -> int:
     """Runs every second module in one process, the others in another; 0 if all tests pass."""
     count = min(2, os.cpu_count() or 1, len(modules))
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / str(k) for k in range(count)]
-        processes = [started(p, modules[k::count], deadline, k > 0) for k, p in enumerate(paths)]
+        processes = [
+            started(root, path, modules[k::count], deadline, hidden=k > 0)
+            for k, path in enumerate(paths)
+        ]
         statuses = [process.wait() for process in processes]
         records = [read_record(path) for path in paths]
         for path in paths[1:]:
@@ -53,14 +55,14 @@ def run_all(modules: list[str], start: float, deadline: float) -> int:
 
 
 def started(
-    path: Path, modules: list[str], deadline: float, hidden: bool
+    root: Path, path: Path, modules: list[str], deadline: float, hidden: bool
 ) -> subprocess.Popen[bytes]:
     """A process whose record is written to ``path``; a hidden one prints to a file beside it."""
     path.touch()
     arguments = [sys.executable, PROGRAM, path, str(deadline), *modules]
     with path.with_suffix(".output").open("w") as output:
         stream = output if hidden else None
-        return subprocess.Popen(arguments, cwd=ROOT, stdout=stream, stderr=stream)
+        return subprocess.Popen(arguments, cwd=root, stdout=stream, stderr=stream)
 
 
 def ended(status: int, record: Record) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 from quick_choice import MAP, Suite, changed_files, known_runs
-from quick_workers import Record, ended, read_record, summary
+from quick_workers import Record, ended, read_record, run_all, summary
 
 OP, SORT, CODE = "phintys/graph/op.py", "phintys/tensor/sort.py", "phintys/backends/llvm/ir/code.py"
 FILES = {
@@ -193,6 +195,27 @@ def test_no_test_starts_after_the_deadline(tmp_path):
     assert (status, record.began) == (0, ["test_a.py::test_1"])
     assert "1 passed" in output
     assert record.collected == {"test_a.py": 2}  # the others were not even imported
+
+
+def test_processes_that_fail_or_end_are_reported(tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "test_a.py").write_text("import os\n\ndef test_1(): os._exit(7)\n")
+    (tmp_path / "test_b.py").write_text(MODULES["test_c.py"])
+    (tmp_path / "test_c.py").write_text("def test_5(): pass\n")
+    modules, now = ["test_a.py", "test_b.py", "test_c.py"], time.time()
+    assert run_all(tmp_path, modules[1:], now, now + 1000) == 0
+    assert run_all(tmp_path, modules, now, now + 1000) == 1
+    output = capfd.readouterr().out
+    assert "2 passed" in output and "1 passed" in output
+    first, second, third = re.findall("^quick: (.*)$", output, re.MULTILINE)
+    assert first.startswith("ran 3 tests of 2 modules") and first.endswith("nothing is left")
+    assert second.startswith("a process ended with status 7; its last test alone: ")
+    assert second.endswith("python -m pytest test_a.py::test_1")
+    # the first process had the first and the third module
+    assert third.startswith("ran 3 tests of 2 modules")
+    assert third.endswith("left 1 module near the changed files: make test")
 
 
 def test_what_is_left_is_said():
