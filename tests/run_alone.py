@@ -13,21 +13,21 @@ import pytest
 SETTINGS = {n: os.environ[n] for n in ("PHINTYS_TESTS", "PHINTYS_FLAGS") if n in os.environ}
 
 
-def command(nodeid: str, *options: str) -> str:
+def command(nodeid: str) -> str:
     """The command, for a shell in the root of the repository."""
     settings = [f"{name}={shlex.quote(value)}" for name, value in SETTINGS.items()]
-    return " ".join([*settings, shlex.join(["python", "-m", "pytest", *options, nodeid])])
+    return " ".join([*settings, shlex.join(["python", "-m", "pytest", nodeid])])
 
 
-def add_command(report: pytest.TestReport, *options: str) -> None:
-    report.sections.append(("command", f"run alone: {command(report.nodeid, *options)}"))
+def add_command(report: pytest.TestReport) -> None:
+    report.sections.append(("command", f"run alone: {command(report.nodeid)}"))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
     report = yield
     if report.failed:
-        add_command(report, *(["-m", "rest"] if item.get_closest_marker("rest") else []))
+        add_command(report)
     return report
 
 

@@ -25,23 +25,18 @@ def broken():
 def test_setup(broken):
     pass
 
-@pytest.mark.rest
-def test_dear():
-    assert os.environ["PHINTYS_TESTS"] != "full", "wrong"
-
 def test_crash():
     if os.environ.get("PYTEST_XDIST_WORKER"):
         os._exit(1)
     assert False, "wrong"
 """
-INI = "[pytest]\naddopts = -q -m 'not rest'\nmarkers = rest\n"
 
 
 @pytest.fixture
 def failing(tmp_path):
     """Runs pytest on a module of failing tests; its output."""
     (tmp_path / "test_odd.py").write_text(SOURCE)
-    (tmp_path / "pytest.ini").write_text(INI)
+    (tmp_path / "pytest.ini").touch()
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PHINTYS_"))}
     paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -72,11 +67,9 @@ def test_each_failed_test_can_be_run_alone(failing):
         assert ("1 failed" in output or "1 error" in output) and "passed" not in output
 
 
-def test_settings_and_marks_that_select_the_test_are_repeated(failing):
+def test_settings_of_the_run_are_repeated(failing):
     settings = {"PHINTYS_TESTS": "full", "PHINTYS_FLAGS": "mode=C, floatX=float32"}
-    (command,) = commands(failing("python -m pytest -m rest", **settings))
-    assert command == (
+    assert commands(failing("python -m pytest -k setup", **settings)) == [
         "PHINTYS_TESTS=full PHINTYS_FLAGS='mode=C, floatX=float32' "
-        "python -m pytest -m rest test_odd.py::test_dear"
-    )
-    assert "1 failed" in failing(command)
+        "python -m pytest test_odd.py::test_setup"
+    ]
