@@ -26,7 +26,8 @@ from phintys.graph.collection import collection_paused
 os.environ.setdefault("NUMBA_OPT", "0")
 # tests of gradients and of inner graphs use the helpers of these folders
 sys.path += [
-    str(Path(__file__).parent / folder) for folder in ("", "tensor", "scalar", "matrix", "gradient")
+    str(Path(__file__).parent / folder)
+    for folder in ("", "tensor", "scalar", "matrix", "gradient", "backends")
 ]
 
 # a test may take long where others take the processor; each run draws the same examples
@@ -34,7 +35,7 @@ settings.register_profile("phintys", deadline=None, derandomize=True)
 settings.load_profile("phintys")
 
 
-pytest_plugins = ["assertions", "slow_backends"]
+pytest_plugins = ["assertions", "slow_backends", "run_alone"]
 
 
 def pytest_collection_finish() -> None:
