@@ -14,10 +14,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+from _testcapi import remove_mem_hooks, set_nomemory
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
-
-from _testcapi import remove_mem_hooks, set_nomemory
 
 
 def is_lost() -> bool:
