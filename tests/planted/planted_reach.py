@@ -1,0 +1,92 @@
+"""What the records of `reach_plugin` say: totals, and what one reaches that another does not."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from planted_text import functions_by_line
+
+Record = dict[str, Any]
+#: a line or a branch that is the same in commits in which lines moved:
+#: file, qualified name, text, and for a branch its number in the line and its side
+Place = tuple[str, ...]
+
+
+def reached_lines(record: Record) -> dict[str, set[int]]:
+    """file -> lines that run in tests or at import"""
+    found: dict[str, set[int]] = {}
+    for files in (record["import"], *record["tests"].values()):
+        for name, lines in files.items():
+            found.setdefault(name, set()).update(lines)
+    return found
+
+
+def statements(source: str) -> set[int]:
+    """The lines at which statements begin that can run: docstrings are none."""
+    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.stmt)]
+    return {
+        n.lineno
+        for n in nodes
+        if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
+        and not isinstance(n, ast.Global | ast.Nonlocal)
+    }
+
+
+def totals(record: Record) -> str:
+    """A table: statements that run and all, and sides of branches, by folder of the package."""
+    lines = reached_lines(record)
+    rows: Counter[tuple[str, str]] = Counter()
+    for name, source in record["sources"].items():
+        every = statements(source)
+        for folder in ("all", folder_of(name)):
+            rows[folder, "run"] += len(every & lines.get(name, set()))
+            rows[folder, "statements"] += len(every)
+            rows[folder, "branches"] += len(record["branches"].get(name, ()))
+    text = [f"{'':24}{'run':>9}{'of':>9}{'sides of branches':>20}"]
+    for folder in sorted({folder for folder, _ in rows}):
+        run, every, sides = (rows[folder, k] for k in ("run", "statements", "branches"))
+        text.append(f"{folder:24}{run:9}{every:9}{sides:20}")
+    return "\n".join([*text, f"{len(record['tests'])} test modules"])
+
+
+def folder_of(name: str) -> str:
+    """``phintys/tensor/x.py`` -> ``phintys/tensor``"""
+    return "/".join(name.split("/")[:2])
+
+
+def places(record: Record, kind: str) -> set[Place]:
+    """The lines or branches of a record, by function and text."""
+    return set(_lines(record) if kind == "lines" else _branches(record))
+
+
+def _lines(record: Record) -> Iterator[Place]:
+    for name, lines in reached_lines(record).items():
+        source = record["sources"][name]
+        texts, functions = source.splitlines(), functions_by_line(source)
+        for line in lines & statements(source):
+            yield name, functions[line], texts[line - 1].strip()
+
+
+def _branches(record: Record) -> Iterator[Place]:
+    for name, branches in record["branches"].items():
+        texts = record["sources"][name].splitlines()
+        for line, function, number, jumps in branches:
+            side = "jumps" if jumps else "goes on"
+            yield name, function, texts[line - 1].strip(), f"{number} {side}"
+
+
+def difference(before: Record, after: Record) -> str:
+    """What the second record lost and gained, for each: file, function, text."""
+    parts: list[str] = []
+    for kind in ("lines", "branches"):
+        old, new = places(before, kind), places(after, kind)
+        parts += _listed(f"{kind} lost", old - new) + _listed(f"{kind} gained", new - old)
+    return "\n".join(parts)
+
+
+def _listed(title: str, found: Iterable[Place]) -> list[str]:
+    ordered = sorted(found)
+    return [f"{title}: {len(ordered)}", *("  " + "  |  ".join(place) for place in ordered)]
