@@ -24,15 +24,30 @@ def reached_lines(record: Record) -> dict[str, set[int]]:
     return found
 
 
-def statements(source: str) -> set[int]:
-    """The lines at which statements begin that can run: docstrings are none."""
-    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.stmt)]
-    return {
-        n.lineno
-        for n in nodes
-        if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
-        and not isinstance(n, ast.Global | ast.Nonlocal)
-    }
+def statements(source: str) -> dict[int, range]:
+    """The first line of each statement that can run -> its lines, without the block within."""
+    return {n.lineno: own_lines(n) for n in ast.walk(ast.parse(source)) if can_run(n)}
+
+
+def can_run(node: ast.AST) -> bool:
+    """Whether a node is a statement, but not a docstring or a declaration."""
+    if isinstance(node, ast.Expr):
+        return not isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.stmt) and not isinstance(node, ast.Global | ast.Nonlocal)
+
+
+def own_lines(node: ast.stmt) -> range:
+    """The lines of a statement, without the block within."""
+    block = getattr(node, "body", None) or getattr(node, "cases", None)
+    if block is None:
+        return range(node.lineno, node.end_lineno + 1)
+    first = block[0].pattern.lineno if isinstance(block[0], ast.match_case) else block[0].lineno
+    return range(node.lineno, max(first, node.lineno + 1))
+
+
+def statements_that_run(source: str, lines: set[int]) -> set[int]:
+    """The first lines of the statements of which a line runs."""
+    return {first for first, own in statements(source).items() if not lines.isdisjoint(own)}
 
 
 def totals(record: Record) -> str:
@@ -40,10 +55,10 @@ def totals(record: Record) -> str:
     lines = reached_lines(record)
     rows: Counter[tuple[str, str]] = Counter()
     for name, source in record["sources"].items():
-        every = statements(source)
+        run = statements_that_run(source, lines.get(name, set()))
         for folder in ("all", folder_of(name)):
-            rows[folder, "run"] += len(every & lines.get(name, set()))
-            rows[folder, "statements"] += len(every)
+            rows[folder, "run"] += len(run)
+            rows[folder, "statements"] += len(statements(source))
             rows[folder, "branches"] += len(record["branches"].get(name, ()))
     text = [f"{'':24}{'run':>9}{'of':>9}{'sides of branches':>20}"]
     for folder in sorted({folder for folder, _ in rows}):
@@ -66,7 +81,7 @@ def _lines(record: Record) -> Iterator[Place]:
     for name, lines in reached_lines(record).items():
         source = record["sources"][name]
         texts, functions = source.splitlines(), functions_by_line(source)
-        for line in lines & statements(source):
+        for line in statements_that_run(source, lines):
             yield name, functions[line], texts[line - 1].strip()
 
 
