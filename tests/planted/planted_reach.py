@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from planted_text import functions_by_line
+from planted_text import functions_by_line, statements
 
 Record = dict[str, Any]
 #: a line or a branch that is the same in commits in which lines moved:
@@ -22,27 +21,6 @@ def reached_lines(record: Record) -> dict[str, set[int]]:
         for name, lines in files.items():
             found.setdefault(name, set()).update(lines)
     return found
-
-
-def statements(source: str) -> dict[int, range]:
-    """The first line of each statement that can run -> its lines, without the block within."""
-    return {n.lineno: own_lines(n) for n in ast.walk(ast.parse(source)) if can_run(n)}
-
-
-def can_run(node: ast.AST) -> bool:
-    """Whether a node is a statement, but not a docstring or a declaration."""
-    if isinstance(node, ast.Expr):
-        return not isinstance(node.value, ast.Constant)
-    return isinstance(node, ast.stmt) and not isinstance(node, ast.Global | ast.Nonlocal)
-
-
-def own_lines(node: ast.stmt) -> range:
-    """The lines of a statement, without the block within."""
-    block = getattr(node, "body", None) or getattr(node, "cases", None)
-    if block is None:
-        return range(node.lineno, node.end_lineno + 1)
-    first = block[0].pattern.lineno if isinstance(block[0], ast.match_case) else block[0].lineno
-    return range(node.lineno, max(first, node.lineno + 1))
 
 
 def statements_that_run(source: str, lines: set[int]) -> set[int]:
@@ -80,14 +58,14 @@ def places(record: Record, kind: str) -> set[Place]:
 def _lines(record: Record) -> Iterator[Place]:
     for name, lines in reached_lines(record).items():
         source = record["sources"][name]
-        texts, functions = source.splitlines(), functions_by_line(source)
+        texts, functions = source.split("\n"), functions_by_line(source)
         for line in statements_that_run(source, lines):
             yield name, functions[line], texts[line - 1].strip()
 
 
 def _branches(record: Record) -> Iterator[Place]:
     for name, branches in record["branches"].items():
-        texts = record["sources"][name].splitlines()
+        texts = record["sources"][name].split("\n")
         for line, function, number, jumps in branches:
             side = "jumps" if jumps else "goes on"
             yield name, function, texts[line - 1].strip(), f"{number} {side}"

@@ -1,9 +1,9 @@
 """A plugin of pytest that records which lines of `phintys/` each test module runs.
 
-``PYTHONPATH=tests/planted pytest -p reach_plugin`` writes ``.reach/record.json.gz``; the environment
-variable ``REACH_OUT`` names another file.  The plugin needs nothing else of this repository, so it
-also records other checkouts.  With pytest-xdist each worker writes a part; the main process merges
-them.  Python 3.12 or newer.
+``PYTHONPATH=tests/planted pytest -p reach_plugin`` writes ``.reach/record.json.gz``, or the file
+that the environment variable ``REACH_OUT`` names.  The plugin needs nothing else of this
+repository, so it also records other checkouts.  With pytest-xdist each worker writes a part; the
+main process merges them.  Python 3.12 or newer.
 
 The record::
 
@@ -164,20 +164,16 @@ class Recorder:
         }
 
     def _branches(self) -> dict[str, set[Branch]]:
-        offsets: dict[int, list[int]] = defaultdict(list)
-        codes: dict[int, CodeType] = {}
-        for key, (code, offset) in list(self.places.items()):
-            offsets[id(code)].append(key)
-            codes[id(code)] = code
+        described: dict[int, dict[int, tuple[int, int, int]]] = {}
         found: dict[str, set[Branch]] = defaultdict(set)
-        for number, code in codes.items():
-            described = described_branches(code)
-            for key in offsets[number]:
-                line, order, after = described[self.places[key][1]]
-                found[self.files[code.co_filename]].update(
-                    (line, code.co_qualname, order, int(not 0 < d - self.places[key][1] <= after))
-                    for d in self.destinations[key]
-                )
+        for key, (code, offset) in list(self.places.items()):
+            if id(code) not in described:
+                described[id(code)] = described_branches(code)
+            line, order, length = described[id(code)][offset]
+            for destination in self.destinations[key]:
+                jumps = not 0 < destination - offset <= length
+                branch = (line, code.co_qualname, order, int(jumps))
+                found[self.files[code.co_filename]].add(branch)
         return found
 
 
