@@ -163,9 +163,9 @@ def test_nothing_is_drawn_from_a_module_that_has_changed_since_the_record(tree: 
     assert Drawer(tree, record(a=[18]), 1).stale == [MODULE]
 
 
-def test_faults_of_the_fuzzer_and_drawn_ones_are_in_the_library() -> None:
+def test_faults_of_the_fuzzer_are_in_the_library() -> None:
     sources = sources_of(ROOT)
-    for fault in (*read_faults("fuzzer"), *read_faults("drawn")):
+    for fault in read_faults("fuzzer"):
         module = fault.module_in(sources)
         compile(fault.applied(sources[module]), module, "exec")
 
