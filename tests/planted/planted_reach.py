@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from planted_text import functions_by_line, statements
@@ -23,25 +23,22 @@ def reached_lines(record: Record) -> dict[str, set[int]]:
     return found
 
 
-def statements_that_run(source: str, lines: set[int]) -> set[int]:
-    """The first lines of the statements of which a line runs."""
-    return {first for first, own in statements(source).items() if not lines.isdisjoint(own)}
-
-
 def totals(record: Record) -> str:
     """A table: statements that run and all, and sides of branches, by folder of the package."""
     lines = reached_lines(record)
     rows: Counter[tuple[str, str]] = Counter()
     for name, source in record["sources"].items():
-        run = statements_that_run(source, lines.get(name, set()))
+        every = statements(source)
+        here = lines.get(name, set())
+        run = sum(not here.isdisjoint(own) for own in every.values())
         for folder in ("all", folder_of(name)):
-            rows[folder, "run"] += len(run)
-            rows[folder, "statements"] += len(statements(source))
+            rows[folder, "run"] += run
+            rows[folder, "statements"] += len(every)
             rows[folder, "branches"] += len(record["branches"].get(name, ()))
     text = [f"{'':24}{'run':>9}{'of':>9}{'sides of branches':>20}"]
     for folder in sorted({folder for folder, _ in rows}):
-        run, every, sides = (rows[folder, k] for k in ("run", "statements", "branches"))
-        text.append(f"{folder:24}{run:9}{every:9}{sides:20}")
+        reached, known, sides = (rows[folder, k] for k in ("run", "statements", "branches"))
+        text.append(f"{folder:24}{reached:9}{known:9}{sides:20}")
     return "\n".join([*text, f"{len(record['tests'])} test modules"])
 
 
@@ -50,17 +47,18 @@ def folder_of(name: str) -> str:
     return "/".join(name.split("/")[:2])
 
 
-def places(record: Record, kind: str) -> set[Place]:
-    """The lines or branches of a record, by function and text."""
-    return set(_lines(record) if kind == "lines" else _branches(record))
+def places(record: Record, kind: str) -> Counter[Place]:
+    """How many lines or branches of a record have the same function and text."""
+    return Counter(_lines(record) if kind == "lines" else _branches(record))
 
 
 def _lines(record: Record) -> Iterator[Place]:
     for name, lines in reached_lines(record).items():
         source = record["sources"][name]
         texts, functions = source.split("\n"), functions_by_line(source)
-        for line in statements_that_run(source, lines):
-            yield name, functions[line], texts[line - 1].strip()
+        for first, own in statements(source).items():
+            if not lines.isdisjoint(own):
+                yield name, functions[first], texts[first - 1].strip()
 
 
 def _branches(record: Record) -> Iterator[Place]:
@@ -80,6 +78,6 @@ def difference(before: Record, after: Record) -> str:
     return "\n".join(parts)
 
 
-def _listed(title: str, found: Iterable[Place]) -> list[str]:
-    ordered = sorted(found)
+def _listed(title: str, found: Counter[Place]) -> list[str]:
+    ordered = sorted(found.elements())
     return [f"{title}: {len(ordered)}", *("  " + "  |  ".join(place) for place in ordered)]
