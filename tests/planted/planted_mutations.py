@@ -1,8 +1,8 @@
 """Changes of one place in the text of a module, each of a kind of fault that people make.
 
 What cannot change behaviour is left out: annotations, texts, messages of errors and warnings, what
-only type checkers read, bounds of memory.  So is what nearly every call would show: comparisons
-with None, swapped arguments of different kinds, statements without which a module has no names.
+only type checkers read, bounds of work and memory.  So is what nearly every call would show:
+comparisons with None, swapped arguments of different kinds, dropped statements outside functions.
 """
 
 from __future__ import annotations
@@ -112,11 +112,21 @@ def _is_silent(node: ast.stmt) -> bool:
     if not can_run(node) or isinstance(node, ast.Import | ast.ImportFrom):
         return True
     if isinstance(node, SCOPES):
-        marks = " ".join(map(ast.unparse, node.decorator_list))
-        return node.name in _TEXTS or "overload" in marks
+        marks = [*node.decorator_list, *getattr(node, "bases", [])]
+        named = {ast.unparse(m).partition("[")[0].rpartition(".")[2] for m in marks}
+        return node.name in _TEXTS or not named.isdisjoint({"overload", "Protocol"})
     if isinstance(node, ast.If):
         return "TYPE_CHECKING" in ast.unparse(node.test)
-    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    if not isinstance(node, ast.Assign):
+        return False
+    name = ast.unparse(node.targets[0])
+    return name == "__all__" or (name.isupper() and _is_number(node.value))
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether it is computed of numbers alone: then a constant is a bound or tunes speed."""
+    kinds = ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop
+    return all(isinstance(n, kinds) for n in ast.walk(node))
 
 
 def _can_be_dropped(node: ast.stmt) -> bool:

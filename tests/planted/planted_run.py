@@ -219,15 +219,20 @@ class Campaign:
                 return Outcome()
             with planted(copy.root, fault):
                 outcome = copy.pytest([*left_out, *STAGES[stage], *modules], until)
-            if outcome is None or not outcome.test or not self._fails_anyway(copy, outcome):
+            if outcome is None or not outcome.how or not self._fails_anyway(copy, outcome, modules):
                 return outcome
+            if not outcome.test:
+                raise RuntimeError(f"Tests of {self.tree} do not start without a fault: {modules}")
             self.known.add(outcome.test)
             self._keep({"run": self.name, "known": outcome.test})
             print(f"{outcome.test} fails without a fault: left out", flush=True)
 
-    def _fails_anyway(self, copy: Copy, outcome: Outcome) -> bool:
-        only = ["--collect-only"] if outcome.how == "collection" else []
-        again = copy.pytest([*only, outcome.test], time.monotonic() + PATIENCE)
+    def _fails_anyway(self, copy: Copy, outcome: Outcome, modules: list[str]) -> bool:
+        """Whether the test fails without the fault too, or no test starts."""
+        chosen = [outcome.test] if outcome.test else ["--collect-only", *modules]
+        if outcome.how == "collection":
+            chosen = ["--collect-only", outcome.test]
+        again = copy.pytest(chosen, time.monotonic() + PATIENCE)
         return again is None or bool(again.how)
 
 

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     LIMIT = 3
 
 
+MAX_SIDES = 7
+
+
+class Drawn(Protocol):
+    def draw(self, width=5): ...
+
+
 class Shape:
     """A shape with two sides."""
 
@@ -83,7 +90,8 @@ def test_a_change_is_drawn(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["LIMIT = 3", '"Shape" + str', '"tuple[int, 2]"', "below -1", "shapes, if width > 0"]
+    "text",
+    ["LIMIT = 3", '"Shape" + str', '"tuple[int, 2]"', "below -1", "width > 0", "= 7", "width=5"],
 )
 def test_texts_annotations_and_what_type_checkers_read_stay(text: str) -> None:
     assert all(text in source_with(m) for m in mutations(SOURCE) if m.kind != "dropped")

@@ -16,6 +16,11 @@ def _write(event: str, name: str) -> None:
         file.write(f"{event} {name}\n")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Checkouts without this marker can be asked for it too."""
+    config.addinivalue_line("markers", "rest: not part of `make test`")
+
+
 def pytest_runtest_logstart(nodeid: str) -> None:
     _write("start", nodeid)
 
