@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     LIMIT = 3
 
 
-MAX_SIDES = 7
-
-
-class Drawn(Protocol):
-    def draw(self, width=5): ...
-
-
 class Shape:
     """A shape with two sides."""
 
@@ -53,6 +46,13 @@ class Shape:
             ) + combine(total, other)
         if self.sides[0] < 0:
             return 0
+
+
+MAX_SIDES = 7
+
+
+class Drawn(Protocol):
+    def draw(self, width=5): ...
 '''
 
 
@@ -131,7 +131,7 @@ def test_a_fault_changes_exactly_its_text_and_is_taken_back(tree: Path) -> None:
 
 
 def test_a_fault_survives_moves_of_its_text_and_of_its_module() -> None:
-    function = SOURCE[SOURCE.index("    def twice") :]
+    function = SOURCE[SOURCE.index("    def twice") : SOURCE.index("\n\n\nMAX")]
     moved = (
         "class Shape:\n" + "\n" * 5 + "    if True:\n" + function.replace("\n    ", "\n        ")
     )
