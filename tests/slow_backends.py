@@ -3,7 +3,8 @@
 A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=full`` all of them
 run.  Otherwise tests that have many run some: on C and JAX a share, chosen by the hash of the
 case's name, so that other cases may come and go; on NUMBA those that ``numba_cases.txt`` names.
-``make test`` runs one case of each test on C, and leaves all others to ``make test-rest``.
+``make test`` runs one case of each test on C and on JAX, and leaves all others to ``make
+test-rest``.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def split(backends: Mapping[str, str], named: frozenset[str]) -> tuple[set[str],
         run = chosen(cases, backend, named)
         left.update(cases)
         left.difference_update(run)
-        rest.update(run[1:] if backend == "C" else run)
+        rest.update(run[1:] if backend in SHARES else run)
     return left, rest
 
 
