@@ -2,20 +2,18 @@
 
 Tests marked ``widths`` run with vectors of the processor's own width, and of the two others.
 ``own_width`` takes a test of a marked module out, because it takes long or has nothing to do with
-vectors. Tests marked ``needs`` are skipped where one of the packages is not installed.
+vectors.
 
-A test that runs on several backends takes a part of its cases on those that compile slowly
-(`SHARES`), unless the environment says ``PHINTYS_TESTS=full``.
+Plugins say which cases run on backends that compile slowly (`slow_backends`) or need a package
+(`missing_packages`), that each test runs an assertion (`assertions`), and which warnings are errors
+(`our_warnings`).
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
-from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,60 +27,16 @@ from phintys.graph.collection import collection_paused
 os.environ.setdefault("NUMBA_OPT", "0")
 # tests of gradients and of inner graphs use the helpers of these folders
 sys.path += [
-    str(Path(__file__).parent / folder) for folder in ("tensor", "scalar", "matrix", "gradient")
+    str(Path(__file__).parent / folder)
+    for folder in ("", "tensor", "scalar", "matrix", "gradient", "backends")
 ]
 
-# a test may take long where others take the processor
-settings.register_profile("phintys", deadline=None)
+# a test may take long where others take the processor; each run draws the same examples
+settings.register_profile("phintys", deadline=None, derandomize=True)
 settings.load_profile("phintys")
 
 
-#: mode -> the package that it needs
-PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
-#: backend -> one of how many cases of a test runs on it; the first one always does
-SHARES = {"C": 2, "JAX": 4, "NUMBA": 16}
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("PHINTYS_TESTS") == "full":
-        return
-    seen: Counter[tuple[str, str]] = Counter()
-    kept: list[pytest.Item] = []
-    left: list[pytest.Item] = []
-    for item in items:
-        test, _, case = item.nodeid.partition("[")
-        backend = next((b for b in SHARES if b in re.split(r"[-\]]", case)), "")
-        number, share = seen[test, backend], SHARES.get(backend, 1)
-        seen[test, backend] += 1
-        (left if number % share else kept).append(item)
-    config.hook.pytest_deselected(items=left)
-    items[:] = kept
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a case that needs a package which is not installed.
-
-    The marker ``needs`` names packages; the parameters NUMBA and JAX are modes that need one.
-    """
-    callspec = getattr(item, "callspec", None)
-    values = callspec.params.values() if callspec else ()
-    packages = [PACKAGES[v] for v in values if isinstance(v, str) and v in PACKAGES]
-    for mark in item.iter_markers("needs"):
-        packages += mark.args
-    for package in packages:
-        if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Warnings at lines of tests, helpers of tests, benchmarks and examples are errors.
-
-    The first filter is the weakest one: those of pyproject.toml make exceptions.
-    """
-    root, folders = Path(__file__).parents[1], ("tests", "benchmarks", "examples")
-    files = [file for folder in folders for file in root.glob(f"{folder}/**/*.py")]
-    names = "|".join(sorted({file.stem for file in files}))
-    config.getini("filterwarnings").insert(0, rf"error:::(tests\.|({names})\Z)")
+pytest_plugins = ["assertions", "slow_backends", "missing_packages", "our_warnings", "run_alone"]
 
 
 def pytest_collection_finish() -> None:
@@ -95,8 +49,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     if marked("widths") and not marked("own_width"):
         others = [bits for bits in (128, 256, 512) if bits != current().register_bits]
-        ids = ["own", *(f"{bits}bits" for bits in others)]
-        metafunc.parametrize("vector_bits", [0, *others], ids=ids, indirect=True)
+        widths = [pytest.param(bits, id=f"{bits}bits", marks=pytest.mark.rest) for bits in others]
+        metafunc.parametrize("vector_bits", [pytest.param(0, id="own"), *widths], indirect=True)
 
 
 @pytest.fixture(autouse=True)

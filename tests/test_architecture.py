@@ -43,6 +43,18 @@ LAYERS = [
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"
 LLVM_LAYERS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routine")
+#: folders of ``tests/`` that mirror no folder of the package, and what they test
+OTHER_TESTS = {
+    "arm": "the setup of an emulated processor",
+    "benchmarks": "the programs of benchmarks/",
+    "docs": "the pages of docs/",
+    "errors": "the messages of errors of all folders",
+    "fuzz": "random programs on all backends",
+    "matrix": "each op on each backend, in each dtype",
+    "planted": "whether the tests find faults that are put in on purpose",
+    "quick": "the program that runs the tests nearest to changed files",
+    "robustness": "threads, interrupts, failing allocations, memory: all folders together",
+}
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")
 SEEN_BY_GENERATORS = {
@@ -73,13 +85,18 @@ def is_module(name: str) -> bool:
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports(path: Path) -> tuple[tuple[str, int], ...]:
     """(module, line) of everything that a file imports from this package.
 
     Imports inside functions and under ``if TYPE_CHECKING`` count.
     """
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found += [(a.name, node.lineno) for a in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -91,17 +108,17 @@ def imports(path: Path) -> tuple[tuple[str, int], ...]:
     return tuple((m, line) for m, line in found if m.startswith("phintys"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_downwards(path: Path) -> None:
-    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    if own == "__main__":
-        return
-    wrong = [
-        f"line {line}: {m}"
-        for m, line in imports(path)
-        if (name := layer(m)) in RANK and RANK[name] > RANK[own]
-    ]
-    assert not wrong, f"{own} must not import upwards: {wrong}"
+def test_imports_point_downwards() -> None:
+    upwards = []
+    for path in FILES:
+        own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        rank = RANK.get(own, len(LAYERS) if own == "__main__" else -1)
+        upwards += [
+            f"{path.relative_to(ROOT)}:{line}: {m}"
+            for m, line in imports(path)
+            if (name := layer(m)) in RANK and RANK[name] > rank
+        ]
+    assert not upwards
 
 
 @pytest.mark.parametrize("folder", GENERATORS)
@@ -144,17 +161,22 @@ def test_no_import_cycles():
     assert not cycle(edges)
 
 
-@pytest.mark.parametrize("path", sorted(LLVM.rglob("*.py")), ids=lambda p: str(p.relative_to(LLVM)))
-def test_layers_of_the_llvm_backend(path: Path) -> None:
+def test_layers_of_the_llvm_backend() -> None:
     """Only ``__init__.py`` stands above all folders."""
-    own = path.relative_to(LLVM).parts[0].removesuffix(".py")
-    if own == "__init__":
-        return
-    assert own in LLVM_LAYERS, f"{path.name} is in no layer"
-    below = LLVM_LAYERS[: LLVM_LAYERS.index(own) + 1]
-    inside = [(m, line) for m, line in imports(path) if is_llvm(m)]
-    wrong = [f"line {line}: {m}" for m, line in inside if layer_of_llvm(m) not in below]
-    assert not wrong, f"{own} must not import upwards: {wrong}"
+    upwards = []
+    for path in sorted(LLVM.rglob("*.py")):
+        own = path.relative_to(LLVM).parts[0].removesuffix(".py")
+        if own == "__init__":
+            continue
+        assert own in LLVM_LAYERS, f"{path.name} is in no layer"
+        below = LLVM_LAYERS[: LLVM_LAYERS.index(own) + 1]
+        inside = [(m, line) for m, line in imports(path) if is_llvm(m)]
+        upwards += [
+            f"{path.relative_to(LLVM)}:{line}: {m}"
+            for m, line in inside
+            if layer_of_llvm(m) not in below
+        ]
+    assert not upwards
 
 
 def is_llvm(module: str) -> bool:
@@ -213,17 +235,27 @@ def test_all_imports_are_found(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_sizes(path: Path) -> None:
-    text = path.read_text()
-    assert text.count("\n") <= MAX_MODULE
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
-            first = node.body[0]
-            is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-            doc = (first.end_lineno or first.lineno) - first.lineno + 1 if is_doc else 0
-            length = node.end_lineno - node.lineno + 1 - doc
-            assert length <= MAX_FUNCTION, f"{node.name} (line {node.lineno}) has {length} lines"
+def length_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function, without its docstring."""
+    first = node.body[0]
+    is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    doc = (first.end_lineno or first.lineno) - first.lineno + 1 if is_doc else 0
+    return (node.end_lineno or node.lineno) - node.lineno + 1 - doc
+
+
+def test_sizes() -> None:
+    long_modules, long_functions = [], []
+    for path in FILES:
+        text = path.read_text()
+        if text.count("\n") > MAX_MODULE:
+            long_modules.append(path)
+        long_functions += [
+            f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and length_of(node) > MAX_FUNCTION
+        ]
+    assert not long_modules and not long_functions
 
 
 def test_optional_packages_are_not_imported_with_the_package():
@@ -243,3 +275,12 @@ def test_modules_of_tests_have_different_names():
     """Pytest cannot collect two of one name."""
     names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
     assert not [name for name, count in names.items() if count > 1]
+
+
+def test_tests_are_found_where_the_module_is():
+    """A folder of tests mirrors one of the package, or `OTHER_TESTS` says what it is for."""
+    tests = Path(__file__).parent
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    strange = {f for f in folders if not (ROOT / f).is_dir() and f.parts[0] not in OTHER_TESTS}
+    assert not strange, f"these mirror no folder of phintys/: {sorted(map(str, strange))}"
+    assert not [name for name in OTHER_TESTS if (ROOT / name).exists()]

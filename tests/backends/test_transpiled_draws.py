@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from distribution_cases import MISSING, PARAMETERS
 
 import phintys
 import phintys.tensor as pt
@@ -105,10 +106,8 @@ def test_there_is_no_warning(mode):
         assert np.asarray(f()).shape == (2,)
 
 
-@pytest.mark.needs("numba", "jax")
+@pytest.mark.needs("numba")
 def test_numba_has_the_numbers_of_numpy_for_every_distribution():
-    from test_distributions_of_jax import MISSING, PARAMETERS
-
     rng, found = pt.random.rng("rng"), []
     for name, rows in {**PARAMETERS, **{k: [v] for k, v in MISSING.items()}}.items():
         after, x = getattr(found[-1][0] if found else rng, name)(*rows[0])
