@@ -32,8 +32,8 @@ export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test checks test-only test-rest test-all test-tenth test-newest test-oldest \
-	test-arm constraints fuzz array-api lint types docs bench size clean
+.PHONY: help demo test checks test-only test-rest test-all quick map planted test-tenth test-newest \
+	test-oldest test-arm constraints fuzz array-api lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
@@ -72,6 +72,18 @@ test-all: test test-rest  ## both
 
 test-tenth: $(VENV)/test  ## run a tenth of the tests: what depends on the versions of Python and NumPy
 	$(PYTEST) -m "not rest" @tests/tenth.txt
+
+quick: $(VENV)/test  ## for a minute, the tests that are nearest to the changed files
+	$(BIN)/python -m tests.quick
+
+map: $(VENV)/test  ## record which lines each test module runs (Python 3.12 or newer); writes tests/reach.json
+	PYTHONPATH=tests/planted $(PYTEST) -p reach_plugin
+	$(BIN)/python -m tests.planted map
+
+planted: $(VENV)/test  ## after make map: which tests find faults that are planted into copies
+	$(BIN)/python -m tests.planted draw
+	$(BIN)/python -m tests.planted run --workers 2
+	$(BIN)/python -m tests.planted table
 
 test-newest:  ## make test with the newest releases, without constraints
 	rm -rf $(VENV)-newest
@@ -115,4 +127,4 @@ size:  ## lines of code by folder
 	@for d in phintys/*/ ; do printf '%6s %s\n' "$$(cat $$(git ls-files "$$d*.py") | wc -l)" "$$d"; done
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) $(VENV)-* docs/_build demo-output .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) $(VENV)-* .reach docs/_build demo-output .pytest_cache .hypothesis .ruff_cache
