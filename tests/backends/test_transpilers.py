@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 import transpiler_cases as cases
+from tiers import few, rest
 from transpiler_cases import assert_same, compare, data
 
 import phintys
@@ -28,9 +29,13 @@ from phintys.tensor.type import TensorType
 DTYPES = ("float64", "int64", "bool")
 
 
-@pytest.fixture(params=["JAX", "NUMBA"])
+@pytest.fixture(params=few(["JAX", "NUMBA"], "JAX"))
 def mode(request):
     return request.param
+
+
+#: for tests whose functions Numba compiles fast
+with_numba = pytest.mark.parametrize("mode", ["JAX", "NUMBA"], indirect=True)
 
 
 def matrices(*values):
@@ -53,7 +58,10 @@ def batches(names, size=25):
         yield batch
 
 
-@pytest.mark.parametrize("names", list(batches(cases.ROWS)), ids=lambda names: names[0])
+BATCHES = list(batches(cases.ROWS))
+
+
+@pytest.mark.parametrize("names", few(BATCHES, BATCHES[0]), ids=lambda names: names[0])
 def test_rows_of_floats(mode, names):
     names = [n for n in names if cases.accepts(n, "float64")]
     compare(mode, *cases.row_graph(names, "float64"), names)
@@ -115,6 +123,7 @@ def test_special_values(mode):
     compare_values(mode, lambda v, w: [elementwise(n)(v, w) for n in pairs], a, b)
 
 
+@with_numba
 def test_small_logarithms_of_probabilities_have_all_digits(mode):
     x = np.linspace(-60, 37, 195)
     inputs = pt.dvector(), pt.fvector()
@@ -129,6 +138,7 @@ def test_small_logarithms_of_probabilities_have_all_digits(mode):
         compare(mode, [half], [pt.log_ndtr(half)], [np.linspace(-9, 1, 30).astype("float16")])
 
 
+@with_numba
 def test_integers_divided_by_zero(mode):
     least = np.iinfo("int64").min
     a, b = (m.ravel() for m in np.meshgrid([7, -7, 0, least], [2, -2, 0, -1]))
@@ -243,6 +253,7 @@ def test_complex_numbers(mode):
     )
 
 
+@with_numba
 def test_arrays_of_any_layout(mode):
     x = np.asfortranarray(data((4, 6), "float64"))[::2, ::-1]
     x.flags.writeable = False
@@ -285,6 +296,7 @@ def test_updates_of_shared_variables(mode):
     assert found[0][0][-1] < found[0][0][0]
 
 
+@with_numba
 def test_a_failed_call_leaves_shared_variables(mode):
     total, x, i = phintys.shared(1.0), pt.dvector(), pt.lscalar()
     f = phintys.function([x, i], x[i], updates={total: total + 1}, mode=mode)
@@ -295,6 +307,7 @@ def test_a_failed_call_leaves_shared_variables(mode):
     assert float(total.get_value()) == 2.0
 
 
+@with_numba
 def test_constants_and_inputs_as_outputs(mode):
     x = pt.dvector()
     constant = pt.constant(np.arange(3.0))
@@ -304,6 +317,7 @@ def test_constants_and_inputs_as_outputs(mode):
         assert_same(found, expected)
 
 
+@with_numba
 def test_no_outputs(mode):
     total = phintys.shared(1.0)
     f = phintys.function([], [], updates={total: total * 2}, mode=mode)
@@ -373,6 +387,7 @@ def register(mode):
         return hundred
 
 
+@with_numba
 def test_a_registered_op(mode):
     register(mode)
     x, s = pt.dvector(), pt.dscalar()
@@ -403,12 +418,13 @@ def test_fallbacks(mode):
     v = pt.dvector()
     first, second = Pair()(v)
     compare(mode, [v], [first * 2, second + 1, Elemwise(UserScalar())(v)], [x])
-    a, b = np.array([12, 18]), np.array([8, 27])
-    rows = ["gcd", "lcm", "pow", "hyp2f1_der_a", "gammainc_der", "betainc_der_b", "heaviside"]
-    for name in rows:
-        dtype = "int64" if name in ("gcd", "lcm", "pow") else "float64"
-        given = [a, b] if name in ("gcd", "lcm") else cases.arguments(name, dtype)
-        compare_values(mode, lambda *v, name=name: [elementwise(name)(*v)], *given)
+    given = {name: [np.array([12, 18]), np.array([8, 27])] for name in ("gcd", "lcm")}
+    given["pow"] = cases.arguments("pow", "int64")
+    for name in ("hyp2f1_der_a", "gammainc_der", "betainc_der_b", "heaviside"):
+        given[name] = cases.arguments(name, "float64")
+    variables = {name: matrices(*values) for name, values in given.items()}
+    outputs = [elementwise(name)(*inputs) for name, inputs in variables.items()]
+    compare(mode, sum(variables.values(), []), outputs, sum(given.values(), []), list(given))
 
 
 class DoubleType(Type):
@@ -430,6 +446,7 @@ class AddDoubles(Op):
         output_storage[0][0] = inputs[0] + inputs[1]
 
 
+@with_numba
 def test_types_that_frameworks_do_not_have(mode):
     x, y = DoubleType()("x"), DoubleType()("y")
     with pytest.warns(UserWarning, match="one by one"):
@@ -468,6 +485,7 @@ def failing():
     }
 
 
+@with_numba
 @pytest.mark.parametrize("what", list(failing()))
 def test_errors_are_those_of_the_reference(mode, what):
     inputs, expression, values, error = failing()[what]
@@ -497,6 +515,7 @@ def test_lengths_that_depend_on_values_in_jax():
         f([1.0, 2.0])
 
 
+@rest
 @pytest.mark.needs("numba")
 def test_masks_in_numba():
     x = pt.dmatrix()

@@ -11,6 +11,7 @@ import pytest
 import shifted_chains
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import few, rest
 
 import phintys
 import phintys.tensor as pt
