@@ -12,7 +12,6 @@ from phintys.tensor.nnet.ctc import (
     ctc_available,
     ctc_present,
 )
-
 from tiers import few
 
 import phintys
