@@ -423,8 +423,9 @@ def test_fallbacks(mode):
     for name in ("hyp2f1_der_a", "gammainc_der", "betainc_der_b", "heaviside"):
         given[name] = cases.arguments(name, "float64")
     variables = {name: matrices(*values) for name, values in given.items()}
-    outputs = [elementwise(name)(*inputs) for name, inputs in variables.items()]
-    compare(mode, sum(variables.values(), []), outputs, sum(given.values(), []), list(given))
+    outputs = [elementwise(name)(*variables[name]) for name in given]
+    inputs, values = (list(itertools.chain(*d.values())) for d in (variables, given))
+    compare(mode, inputs, outputs, values, list(given))
 
 
 class DoubleType(Type):
