@@ -107,7 +107,7 @@ def test_numpy_agrees_where_it_is_defined(source):
         assert_same(given.astype(target), exact[inside])
 
 
-#: for tests of which the others of Numba and JAX are like `test_extremes_of_floats`, and longer
+#: for tests that take long with JAX; `test_casts` of `test_transpilers` is a short one
 native_first = pytest.mark.parametrize(
     "mode",
     few(["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"], "FAST_RUN", "FAST_COMPILE", "C"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
-from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -19,9 +17,6 @@ from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.index_ops import IncSubtensor
 
 VALUE = np.array([1.0, 2.0, 3.0])
-MODES = ["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"]
-#: Numba calls these ops as JAX does, and compiles for longer; `test_one_array_for_all` has it
-without_numba = pytest.mark.parametrize("mode", few(MODES, *MODES[:3], "JAX"), indirect=True)
 FAST = ("FAST_RUN", "FAST_COMPILE")
 
 
@@ -209,7 +204,6 @@ def compile_(inputs, outputs, mode, **kwargs):
     )
 
 
-@without_numba
 def test_arguments_and_intermediate_results(mode):
     for (build, reference), place in sampled(mode, KINDS.values(), PLACES):
         inputs, vector, readers = place(pt.dvector("x"))
@@ -229,7 +223,6 @@ def outputs_of(kind, vector):
     return build(vector), [np.asarray(r) for r in reference(VALUE)]
 
 
-@without_numba
 def test_shared_variables(mode):
     for (kind,) in sampled(mode, KINDS):
         s = phintys.shared(VALUE.copy(), "s")
@@ -242,7 +235,6 @@ def test_shared_variables(mode):
             assert_separate(results, [s.get_value(borrow=True)])
 
 
-@without_numba
 def test_constants(mode):
     for (kind,) in sampled(mode, KINDS):
         c = pt.constant(VALUE.copy())
@@ -257,7 +249,6 @@ def test_constants(mode):
         np.testing.assert_array_equal(c.data, VALUE)
 
 
-@without_numba
 def test_updates(mode):
     """New values own their memory: they share it with no argument, result or other variable."""
     for (kind,) in sampled(mode, [k for k in KINDS if k != "destroys a view"]):
@@ -278,7 +269,6 @@ def test_updates(mode):
         assert_separate([*held, *results], [])
 
 
-@without_numba
 def test_shared_variables_that_exchange_their_values(mode):
     s, t = phintys.shared(VALUE.copy()), phintys.shared(VALUE * 2)
     f = compile_([], [s, t], mode, updates={s: Same()(t), t: Reverse()(s)})
@@ -304,7 +294,6 @@ def test_one_array_for_all(mode):
         np.testing.assert_array_equal(value, VALUE)
 
 
-@without_numba
 def test_results_do_not_change_with_arguments(mode):
     """A backend that works on behind our back would read what the caller writes after the call."""
     n = 500

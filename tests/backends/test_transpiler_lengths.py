@@ -6,18 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tiers import few
 
 import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
 
 MODES = ["JAX", "NUMBA"]
-
-
-#: Numba's functions are few, and compile for long
-with_numba = pytest.mark.parametrize("mode", MODES)
-numba_in_the_rest = pytest.mark.parametrize("mode", few(MODES, "JAX"))
 
 
 def outcome(function, values):
@@ -40,7 +34,7 @@ def assert_as_reference(mode, inputs, output, *draws):
         assert outcome(f, values) == outcome(reference, values), values
 
 
-@numba_in_the_rest
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint64"])
 def test_an_axis_may_be_longer_than_the_dtype_of_its_positions_holds(mode, dtype):
     x, i = pt.fvector("x"), pt.vector("i", dtype=dtype)
@@ -53,7 +47,7 @@ def test_an_axis_may_be_longer_than_the_dtype_of_its_positions_holds(mode, dtype
     assert_as_reference(mode, [x, i], pt.inc_subtensor(x[i], 2.0).sum(), values)
 
 
-@numba_in_the_rest
+@pytest.mark.parametrize("mode", MODES)
 def test_unsigned_positions_do_not_wrap_around(mode):
     x, u = pt.dvector("x"), pt.scalar("u", dtype="uint64")
     numbers = (2, 4, 5, 2**63 - 1, 2**63, 2**64 - 1)
@@ -62,7 +56,7 @@ def test_unsigned_positions_do_not_wrap_around(mode):
         assert_as_reference(mode, [x, u], output, *draws)
 
 
-@with_numba
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("bounds", [(-5, 0), (-5, 0, 2), (0, 3), (3, 0), (5, 0, -2)])
 def test_arange_from_or_to_a_constant_zero(mode, bounds):
     i = pt.lscalar("i")
@@ -77,7 +71,7 @@ def reshapes(mode):
     return compiled(mode, [x, n, m], x.reshape((n, m)) + 1)
 
 
-@with_numba
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "size, shape",
     [
@@ -97,7 +91,7 @@ def test_no_memory_is_read_of_a_tensor_without_elements():
         f(np.zeros(0), [2**32, 2**32])
 
 
-@numba_in_the_rest
+@pytest.mark.parametrize("mode", MODES)
 def test_positions_broadcast_along_lengths_that_types_know_to_be_one(mode):
     x, i, j = pt.dmatrix("x"), pt.lvector("i"), pt.lvector("j")
     one = pt.tensor("one", dtype="int64", shape=(1,))

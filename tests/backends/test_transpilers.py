@@ -29,13 +29,9 @@ from phintys.tensor.type import TensorType
 DTYPES = ("float64", "int64", "bool")
 
 
-@pytest.fixture(params=few(["JAX", "NUMBA"], "JAX"))
+@pytest.fixture(params=["JAX", "NUMBA"])
 def mode(request):
     return request.param
-
-
-#: for tests whose functions Numba compiles fast
-with_numba = pytest.mark.parametrize("mode", ["JAX", "NUMBA"], indirect=True)
 
 
 def matrices(*values):
@@ -123,7 +119,6 @@ def test_special_values(mode):
     compare_values(mode, lambda v, w: [elementwise(n)(v, w) for n in pairs], a, b)
 
 
-@with_numba
 def test_small_logarithms_of_probabilities_have_all_digits(mode):
     x = np.linspace(-60, 37, 195)
     inputs = pt.dvector(), pt.fvector()
@@ -138,7 +133,6 @@ def test_small_logarithms_of_probabilities_have_all_digits(mode):
         compare(mode, [half], [pt.log_ndtr(half)], [np.linspace(-9, 1, 30).astype("float16")])
 
 
-@with_numba
 def test_integers_divided_by_zero(mode):
     least = np.iinfo("int64").min
     a, b = (m.ravel() for m in np.meshgrid([7, -7, 0, least], [2, -2, 0, -1]))
@@ -253,7 +247,6 @@ def test_complex_numbers(mode):
     )
 
 
-@with_numba
 def test_arrays_of_any_layout(mode):
     x = np.asfortranarray(data((4, 6), "float64"))[::2, ::-1]
     x.flags.writeable = False
@@ -296,7 +289,6 @@ def test_updates_of_shared_variables(mode):
     assert found[0][0][-1] < found[0][0][0]
 
 
-@with_numba
 def test_a_failed_call_leaves_shared_variables(mode):
     total, x, i = phintys.shared(1.0), pt.dvector(), pt.lscalar()
     f = phintys.function([x, i], x[i], updates={total: total + 1}, mode=mode)
@@ -307,7 +299,6 @@ def test_a_failed_call_leaves_shared_variables(mode):
     assert float(total.get_value()) == 2.0
 
 
-@with_numba
 def test_constants_and_inputs_as_outputs(mode):
     x = pt.dvector()
     constant = pt.constant(np.arange(3.0))
@@ -317,7 +308,6 @@ def test_constants_and_inputs_as_outputs(mode):
         assert_same(found, expected)
 
 
-@with_numba
 def test_no_outputs(mode):
     total = phintys.shared(1.0)
     f = phintys.function([], [], updates={total: total * 2}, mode=mode)
@@ -387,7 +377,6 @@ def register(mode):
         return hundred
 
 
-@with_numba
 def test_a_registered_op(mode):
     register(mode)
     x, s = pt.dvector(), pt.dscalar()
@@ -447,7 +436,6 @@ class AddDoubles(Op):
         output_storage[0][0] = inputs[0] + inputs[1]
 
 
-@with_numba
 def test_types_that_frameworks_do_not_have(mode):
     x, y = DoubleType()("x"), DoubleType()("y")
     with pytest.warns(UserWarning, match="one by one"):
@@ -486,7 +474,6 @@ def failing():
     }
 
 
-@with_numba
 @pytest.mark.parametrize("what", list(failing()))
 def test_errors_are_those_of_the_reference(mode, what):
     inputs, expression, values, error = failing()[what]

@@ -10,7 +10,6 @@ from importlib import import_module
 import numpy as np
 import pytest
 from tensor_checks import evaluate
-from tiers import few
 
 import phintys
 import phintys.loop  # registers its phases

@@ -12,13 +12,12 @@ from phintys.tensor.nnet.ctc import (
     ctc_available,
     ctc_present,
 )
-from tiers import few
 
 import phintys
 import phintys.tensor as pt
 from phintys import grad, verify_grad
 
-MODES = few(["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"], "FAST_COMPILE", "FAST_RUN", "C")
+MODES = ["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"]
 RNG = np.random.default_rng(0)
 ACTIVATIONS = RNG.normal(size=(5, 4, 3))
 LABELS = np.array([[1, 2, -1], [-1, 1, 1], [-1, -1, -1], [2, 1, 2]])
