@@ -401,11 +401,9 @@ WATCHED = {
 
 @pytest.fixture
 def frozen_heap():
-    """The collector leaves out what was there before the test: the objects of all other tests."""
+    """The collector leaves out what was there before the test, also in those that follow."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("frozen_heap")
