@@ -7,12 +7,15 @@ import pickle
 
 import numpy as np
 import pytest
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
 
-MODES = ["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "DebugMode"]
+MODES = few(
+    ["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "DebugMode"], "FAST_RUN", "FAST_COMPILE", "DebugMode"
+)
 
 #: how functions of the changed graph are made
 OTHERS = {

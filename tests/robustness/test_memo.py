@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from activities import ACTIVITIES, Scale, composite, frozen, jax_functions, lengths, numba_functions
+from tiers import few, rest
 
 import phintys
 import phintys.tensor as pt
@@ -407,7 +408,11 @@ def frozen_heap():
 
 
 @pytest.mark.usefixtures("frozen_heap")
-@pytest.mark.parametrize("activity", ACTIVITIES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "activity",
+    few(ACTIVITIES, *ACTIVITIES.keys() - {numba_functions, jax_functions}),
+    ids=lambda f: f.__name__,
+)
 def test_nothing_stays_but_what_memos_hold(activity):
     if activity is numba_functions:
         pytest.importorskip("numba")
@@ -422,7 +427,9 @@ def test_nothing_stays_but_what_memos_hold(activity):
     assert not grown
 
 
+@rest
 def test_three_thousand_lengths():
+    """Of fewer lengths, `test_nothing_stays_but_what_memos_hold` says the same."""
     for k in range(3000):
         lengths(k + 10)
     too_large = [m.name for m in memo._memos if type(m) is Memo and m.size and not within(m)]
