@@ -20,16 +20,21 @@ BACKENDS = ("FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX")
 RTOL = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
 
 
-def quick(cells, *also):
-    """Parameters of a test that begin with a backend.
+#: backends that compile slowly
+SLOW = {"NUMBA", "JAX"}
+#: also the one that a compiler is started for, and dtypes that are computed as others are
+REPEATING = SLOW | {"C", "float32", "complex128"}
 
-    ``make test`` leaves out those of Numba and JAX, which compile slowly, but for the backends and
-    the parameters in ``also``.
+
+def quick(cells, *also, left=SLOW):
+    """Parameters of a test, which are backends, or tuples that begin with a backend.
+
+    ``make test`` leaves out what has one of ``left``, unless it, or its backend, is in ``also``.
     """
 
     def parameter(cell):
         values = (cell,) if isinstance(cell, str) else cell
-        is_slow = values[0] in ("NUMBA", "JAX") and not {values[0], cell} & set(also)
+        is_slow = not left.isdisjoint(values) and not {values[0], cell} & set(also)
         return pytest.param(*values, marks=rest if is_slow else ())
 
     return [parameter(cell) for cell in cells]
