@@ -14,7 +14,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from activities import ACTIVITIES, Scale, composite, frozen, jax_functions, lengths, numba_functions
+from activities import (
+    ACTIVITIES,
+    Scale,
+    composite,
+    evaluations,
+    frozen,
+    jax_functions,
+    lengths,
+    native_functions,
+    numba_functions,
+    users_classes,
+    users_ops,
+)
 from tiers import few, rest
 
 import phintys
@@ -410,7 +422,7 @@ def frozen_heap():
 @pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize(
     "activity",
-    few(ACTIVITIES, *ACTIVITIES.keys() - {numba_functions, jax_functions}),
+    few(ACTIVITIES, lengths, native_functions, users_ops, users_classes, evaluations),
     ids=lambda f: f.__name__,
 )
 def test_nothing_stays_but_what_memos_hold(activity):

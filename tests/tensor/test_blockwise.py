@@ -271,18 +271,10 @@ FAMILIES = {
     "constant": lambda x: x * np.arange(3.0) + pt.arange(x.shape[0]),
 }
 CUBE = RNG.normal(size=(3, 3))
-
-
+#: families whose Jacobians and second derivatives ``make test`` looks at
 QUICK = (
-    "reductions",
-    "reshape",
-    "split",
-    "cumulative",
-    "dot",
-    "set",
-    "gather",
-    "scatter",
-    "softmax",
+    *("reductions", "reshape", "split", "cumulative", "dot"),
+    *("set", "gather", "scatter", "softmax"),
 )
 
 
