@@ -7,15 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
-from tiers import few
 
 import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
 
-MODES = few(
-    ["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "DebugMode"], "FAST_RUN", "FAST_COMPILE", "DebugMode"
-)
+MODES = ["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "DebugMode"]
 
 #: how functions of the changed graph are made
 OTHERS = {

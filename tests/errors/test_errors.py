@@ -10,7 +10,6 @@ import error_cases
 import golden
 import numpy as np
 import pytest
-from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -32,7 +31,7 @@ def test_messages_of_building(case):
     assert golden.message(exc) == GOLDEN[case]
 
 
-@pytest.mark.parametrize("mode", few(MODES, "FAST_COMPILE", "FAST_RUN", "JAX"))
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", error_cases.CALLING)
 def test_messages_of_calls(case, mode):
     f, args, kwargs = error_cases.CALLING[case](mode)

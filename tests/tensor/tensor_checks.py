@@ -20,22 +20,20 @@ BACKENDS = ("FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX")
 RTOL = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
 
 
-#: backends that compile slowly
-SLOW = {"NUMBA", "JAX"}
-#: also the one that a compiler is started for, and dtypes that are computed as others are
-REPEATING = SLOW | {"C", "float32", "complex128"}
+#: backends that compile slowly, and dtypes that are computed as others are
+DEAR = {"NUMBA", "JAX", "C", "float32", "complex128"}
 
 
-def quick(cells, *also, left=SLOW):
-    """Parameters of a test, which are backends, or tuples that begin with a backend.
+def quick(cells, *also):
+    """Parameters of a test that compiles much: backends, or tuples that begin with a backend.
 
-    ``make test`` leaves out what has one of ``left``, unless it, or its backend, is in ``also``.
+    ``make test`` leaves out what is `DEAR`, unless it, or its backend, is in ``also``.
     """
 
     def parameter(cell):
         values = (cell,) if isinstance(cell, str) else cell
-        is_slow = not left.isdisjoint(values) and not {values[0], cell} & set(also)
-        return pytest.param(*values, marks=rest if is_slow else ())
+        is_dear = not DEAR.isdisjoint(values) and not {values[0], cell} & set(also)
+        return pytest.param(*values, marks=rest if is_dear else ())
 
     return [parameter(cell) for cell in cells]
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -44,7 +43,7 @@ TWO = {
 }
 
 
-@pytest.fixture(params=few(MODES, *MODES.keys() - {"C"}))
+@pytest.fixture(params=MODES)
 def mode(request):
     if request.param == "C" and not shutil.which("cc"):
         pytest.skip("no C compiler")

@@ -109,14 +109,12 @@ def test_dtypes(name, dtype):
         with pytest.raises(TypeError, match="complex"):
             build(pt.as_tensor(x))
         return
-    if dtype == "bool" and name in ("ptp", "var", "std"):
-        with np.errstate(all="ignore"):
-            expected = x.astype(float).var(1) if name != "ptp" else None
-        if name == "ptp":
-            with pytest.raises(TypeError):
-                build(pt.as_tensor(x))
-        elif name == "var":
-            check(lambda x: build(x, axis=1), lambda x: expected, [x])
+    if dtype == "bool" and name == "ptp":
+        with pytest.raises(TypeError):
+            build(pt.as_tensor(x))
+        return
+    if dtype == "bool" and name in ("var", "std"):
+        check(lambda x: build(x, axis=1), lambda x: reference(x.astype(float), axis=1), [x])
         return
     wanted = expected_dtype(name, dtype)
     wide = "float64" if wanted.startswith("float") else wanted
@@ -413,12 +411,17 @@ def test_ops_compare_print_and_pickle():
     assert str(reduce.Any_(0)) == "Any{axes=[0]}"
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "all", "any"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (name, dtype)
+        for name in ("sum", "prod", "max", "min", "all", "any")
+        for dtype in DTYPES
+        if not (dtype == "complex128" and name in ("max", "min"))
+    ],
+)
 def test_known_reductions_are_those_made_anew(name, dtype):
     """Functions take ops that were made before; a class makes a new one each time."""
-    if dtype.startswith("complex") and name in ("max", "min"):
-        return
     build = SIMPLE[name][0]
     fresh = {"sum": Sum, "prod": Prod, "max": Max, "min": Min, "all": reduce.All}
     cls = fresh.get(name, reduce.Any_)

@@ -116,7 +116,7 @@ REFERENCES = {
     "bernoulli": scipy(stats.bernoulli, "p"),
 }
 
-modes = pytest.mark.parametrize("mode", few(MODES, *MODES[:2]))
+modes = pytest.mark.parametrize("mode", MODES)
 
 
 def domains(distribution):
@@ -577,7 +577,7 @@ def test_users_define_distributions_of_scipy():
 # ----- categorical
 
 
-@pytest.mark.parametrize("mode", MODES)
+@modes
 @pytest.mark.parametrize("size", [None, (4, 2)])
 def test_categorical(mode, size):
     p = np.array([[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
