@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from importlib.util import find_spec
 
 import matrix_run
 import pytest
@@ -12,22 +11,13 @@ from matrix_cells import DTYPES
 
 from phintys.scalar.op import TABLE
 
-AVAILABLE = {
-    "numpy": True,
-    "llvm": True,
-    "interpreter": True,
-    **dict.fromkeys(matrix_run.WIDTHS, True),
-    "C": shutil.which("cc") is not None,
-    "numba": find_spec("numba") is not None,
-    "jax": find_spec("jax") is not None,
+NEEDS = {
+    "C": pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler"),
+    "numba": pytest.mark.needs("numba"),
+    "jax": pytest.mark.needs("jax"),
 }
 CHUNKS = [
-    pytest.param(
-        backend,
-        name,
-        marks=pytest.mark.skipif(not AVAILABLE[backend], reason=f"{backend} is not here"),
-        id=f"{backend}: {name}",
-    )
+    pytest.param(backend, name, marks=NEEDS.get(backend, ()), id=f"{backend}: {name}")
     for backend in matrix_run.MODES
     for name in matrix_run.chunks(backend)
 ]

@@ -27,7 +27,7 @@ from activities import (
     users_classes,
     users_ops,
 )
-from tiers import few, rest
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -39,6 +39,12 @@ from phintys.scalar.type import ScalarConstant, scalar_type
 from phintys.tensor.rules.match import literal
 
 ROOT = Path(phintys.__file__).parent
+#: activities of ``make test``, and marks of those of the rest that need a package
+QUICK = (lengths, native_functions, users_ops, users_classes, evaluations)
+NEEDS = {
+    numba_functions: [rest, pytest.mark.needs("numba")],
+    jax_functions: [rest, pytest.mark.needs("jax")],
+}
 
 # ------------------------------------------------------------------------------- the policy
 
@@ -422,14 +428,12 @@ def frozen_heap():
 @pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize(
     "activity",
-    few(ACTIVITIES, lengths, native_functions, users_ops, users_classes, evaluations),
-    ids=lambda f: f.__name__,
+    [
+        pytest.param(f, marks=() if f in QUICK else NEEDS.get(f, rest), id=f.__name__)
+        for f in ACTIVITIES
+    ],
 )
 def test_nothing_stays_but_what_memos_hold(activity):
-    if activity is numba_functions:
-        pytest.importorskip("numba")
-    if activity is jax_functions:
-        pytest.importorskip("jax")
     for k in range(2, 6):
         activity(k)
     before = counted()
