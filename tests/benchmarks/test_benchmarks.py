@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiers import rest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -89,6 +90,7 @@ def test_growing_graphs_have_as_many_nodes_as_they_say(name):
     assert not fresh.is_right(w, arrays, [got[0] + 1e-3, got[1]])
 
 
+@rest
 @pytest.mark.skipif(sys.platform == "win32", reason="waits for a pipe")
 def test_quick_form(tmp_path):
     """All libraries found; what CI runs."""
@@ -258,6 +260,7 @@ def test_units():
     assert figures.doubling([(100, 1.0)]) == ""
 
 
+@rest
 @pytest.mark.needs("matplotlib")
 @pytest.mark.filterwarnings("ignore")
 def test_pictures_are_the_same_for_the_same_records(tmp_path):

@@ -22,7 +22,10 @@ from fuzz_compare import mismatch
 from fuzz_draw import Fault
 from fuzz_minimise import confine, in_child, minimise, probe
 from fuzz_program import Built, Program, Recorded, all_finite
-from fuzz_run import Finding, Judge, Plan
+from fuzz_run import Finding, Judge, Plan, mode
+
+import phintys
+import phintys.tensor as pt
 
 Result = tuple[int, dict[str, int], list[Finding]]
 #: seconds without an answer after which a worker is stopped: Numba may take a minute of a processor
@@ -134,6 +137,7 @@ import phintys.tensor as pt
 
 def replay_files(paths: list[Path], backends: list[str], widths: list[int]) -> dict[Path, str]:
     """What is wrong with programs in files, by file; each runs in a process of its own."""
+    warm_up()
     found = {}
     for path in paths:
         problems = []
@@ -142,6 +146,13 @@ def replay_files(paths: list[Path], backends: list[str], widths: list[int]) -> d
             problems += in_child(lambda p=path, c=chosen, w=width: examine_file(p, c, w), 300)
         found[path] = "; ".join(map(str, problems))
     return found
+
+
+def warm_up() -> None:
+    """Compile a function: rules are read and LLVM is set up once, not in each forked process."""
+    x = pt.dvector("x")
+    y = (pt.exp(x) * x).sum()
+    phintys.function([x], [y, phintys.grad(y, x)], mode=mode("llvm", ()))([1.0, 2.0])
 
 
 def examine_file(path: Path, backends: list[str], width: int) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -25,7 +26,7 @@ def chain(name, n):
     return phintys.FunctionGraph([x], [y])
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("name", few(CHAINS, "read", "transposed"))
 def test_the_time_of_rewriting_is_linear(name, lines_run):
     optimizer = get_mode("FAST_RUN").optimizer
     optimizer.rewrite(chain(name, 3))  # fills caches

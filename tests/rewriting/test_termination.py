@@ -106,6 +106,7 @@ def test_new_nodes_can_be_left_alone(order: Any, rewriter: Any) -> None:
     fgraph = graph()
     WalkingGraphRewriter(rewriter, order, ignore_newtrees=True).rewrite(fgraph)
     fgraph.check_integrity()
+    assert not any(isinstance(feature, DispatchingFeature) for feature in fgraph._features)
 
 
 @pytest.mark.parametrize("walker", [in2out, out2in, dfs_rewriter])

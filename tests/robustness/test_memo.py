@@ -14,7 +14,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from activities import ACTIVITIES, Scale, composite, frozen, jax_functions, lengths, numba_functions
+from activities import (
+    ACTIVITIES,
+    Scale,
+    composite,
+    evaluations,
+    frozen,
+    jax_functions,
+    lengths,
+    native_functions,
+    numba_functions,
+    users_classes,
+    users_ops,
+)
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -26,7 +39,12 @@ from phintys.scalar.type import ScalarConstant, scalar_type
 from phintys.tensor.rules.match import literal
 
 ROOT = Path(phintys.__file__).parent
-NEEDS = {numba_functions: pytest.mark.needs("numba"), jax_functions: pytest.mark.needs("jax")}
+#: activities of ``make test``, and marks of those of the rest that need a package
+QUICK = (lengths, native_functions, users_ops, users_classes, evaluations)
+NEEDS = {
+    numba_functions: [rest, pytest.mark.needs("numba")],
+    jax_functions: [rest, pytest.mark.needs("jax")],
+}
 
 # ------------------------------------------------------------------------------- the policy
 
@@ -402,16 +420,18 @@ WATCHED = {
 
 @pytest.fixture
 def frozen_heap():
-    """The collector leaves out what was there before the test: the objects of all other tests."""
+    """The collector leaves out what was there before the test, also in those that follow."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize(
-    "activity", [pytest.param(f, marks=NEEDS.get(f, ()), id=f.__name__) for f in ACTIVITIES]
+    "activity",
+    [
+        pytest.param(f, marks=() if f in QUICK else NEEDS.get(f, rest), id=f.__name__)
+        for f in ACTIVITIES
+    ],
 )
 def test_nothing_stays_but_what_memos_hold(activity):
     for k in range(2, 6):
@@ -423,7 +443,9 @@ def test_nothing_stays_but_what_memos_hold(activity):
     assert not grown
 
 
+@rest
 def test_three_thousand_lengths():
+    """Of fewer lengths, `test_nothing_stays_but_what_memos_hold` says the same."""
     for k in range(3000):
         lengths(k + 10)
     too_large = [m.name for m in memo._memos if type(m) is Memo and m.size and not within(m)]

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from tiers import few, rest
 
 import phintys
 import phintys.tensor as pt
@@ -65,6 +66,7 @@ phintys.function([x], [y, phintys.grad(y.sum(), x)])(np.linspace(0.1, 0.9, 5))
 """
 
 
+@rest
 @LINUX
 def test_deep_graph(tmp_path):
     """Each stage frees what later ones do not need: bytes per node of a chain with its gradient."""
@@ -110,6 +112,7 @@ def test_buffers_of_a_chain_of_50_steps(name):
     np.testing.assert_allclose(f(*operands), g(*operands), rtol=1e-6, atol=1e-12)
 
 
+SUMS = "y * y - (k + 1) * y.sum(axis=k % 2, keepdims=True)"
 MEASURED = """
 import phintys, phintys.tensor as pt, numpy as np
 x, w = pt.dmatrices("x", "w")
@@ -125,7 +128,10 @@ f(a, b)
 @LINUX
 @pytest.mark.parametrize(
     "step",
-    ["pt.tanh(pt.dot(y, w) * (k + 1))", "y * y - (k + 1) * y.sum(axis=k % 2, keepdims=True)"],
+    few(
+        ["pt.tanh(pt.dot(y, w) * (k + 1))", SUMS],
+        SUMS,
+    ),
     ids=["products", "sums"],
 )
 def test_memory_of_a_chain_does_not_grow_with_its_length(step, tmp_path):

@@ -9,6 +9,7 @@ import sysconfig
 import threading
 
 import pytest
+from tiers import few
 
 import phintys.tensor as pt
 from phintys.config import config
@@ -76,7 +77,7 @@ def run(program, tmp_path, prelude=PRELUDE, **settings):
     return result.stdout
 
 
-@pytest.mark.parametrize("different", [False, True])
+@pytest.mark.parametrize("different", few([False, True], True))
 def test_threads_make_functions_at_the_same_time(tmp_path, different):
     """First without anything known or kept, then from the cache."""
     program = f"""
@@ -109,7 +110,8 @@ together(*(lambda n=n: task(n) for n in range({THREADS})))
     run(program, tmp_path)
 
 
-def test_threads_drop_functions_that_others_call(tmp_path):
+@pytest.mark.parametrize("callers", few([4, THREADS - 1], 4))
+def test_threads_drop_functions_that_others_call(tmp_path, callers):
     """Code stays as long as a call is in it, and goes afterwards."""
     program = f"""
 from phintys.backends.llvm.machine import image
@@ -142,7 +144,7 @@ def drop():
         native._recent.clear()
         gc.collect()
     stop.set()
-together(drop, *[call] * {THREADS - 1})
+together(drop, *[call] * {callers})
 before = sum(r() is not None for r in alive)
 cell.clear(); native._recent.clear(); gc.collect()
 after = sum(r() is not None for r in alive)
@@ -152,9 +154,12 @@ assert len(alive) >= 24 and after < before <= after + 2, (len(alive), before, af
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
-def test_a_child_process_makes_and_calls_functions(tmp_path):
+@pytest.mark.parametrize("children", few([2, 6], 2))
+def test_a_child_process_makes_and_calls_functions(tmp_path, children):
     """While other threads of the parent are making functions."""
-    program = """
+    program = (
+        f"children = {children}\n"
+        + """
 old = make(0)
 stop = threading.Event()
 def busy(start):
@@ -166,7 +171,7 @@ threads = [threading.Thread(target=busy, args=(n,)) for n in range(1, 5)]
 for t in threads: t.start()
 import warnings
 warnings.simplefilter("ignore")  # that there are threads is the point
-for n in range(6):
+for n in range(children):
     child = os.fork()
     if not child:
         try:
@@ -183,9 +188,11 @@ for n in range(6):
 stop.set()
 for t in threads: t.join()
 """
+    )
     run(program, tmp_path)
 
 
+TWO = {"PHINTYS_FLAGS": "threads=2"}
 ENDINGS = {
     "vector functions": "f = phintys.function([x], pt.exp(pt.sin(x)))",
     "sums": "f = phintys.function([x], pt.tanh(x).sum())",
@@ -193,8 +200,8 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("kind", ENDINGS)
-@pytest.mark.parametrize("settings", [{}, {"PHINTYS_FLAGS": "threads=2"}], ids=["one", "two"])
+@pytest.mark.parametrize("kind", few(ENDINGS, "sums"))
+@pytest.mark.parametrize("settings", few([{}, TWO], TWO), ids=["one", "two"])
 def test_daemon_threads_compute_while_the_process_ends(tmp_path, kind, settings):
     """Not in products: OpenBLAS waits for such a thread for ever, with NumPy alone as well."""
     program = f"""

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import NamedTuple
+
 import numpy as np
+import pytest
+from tiers import rest
 
 import phintys
 from phintys.graph.vectorize import vectorize_graph
+from phintys.tensor.shape import shape_tuple
 from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
 
 MODES = ("FAST_COMPILE", "FAST_RUN")
 BACKENDS = ("FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX")
 RTOL = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
+
+
+#: backends that compile slowly, and dtypes that are computed as others are
+DEAR = {"NUMBA", "JAX", "C", "float32", "complex128"}
+
+
+def quick(cells, *also):
+    """Parameters of a test that compiles much: backends, or tuples that begin with a backend.
+
+    ``make test`` leaves out what is `DEAR`, unless it, or its backend, is in ``also``.
+    """
+
+    def parameter(cell):
+        values = (cell,) if isinstance(cell, str) else cell
+        is_dear = not DEAR.isdisjoint(values) and not {values[0], cell} & set(also)
+        return pytest.param(*values, marks=rest if is_dear else ())
+
+    return [parameter(cell) for cell in cells]
 
 
 def symbols(values, static=False):
@@ -41,34 +66,55 @@ def assert_like(found, expected, dtype=None):
 
 def check(build, reference, values, dtype=None):
     """``build(*variables)`` gives what ``reference(*values)`` gives, in each mode."""
+    check_all([(build, reference, values)], dtype)
+
+
+def check_all(cases, dtype=None):
+    """`check` of each of ``cases``; each mode compiles one function for all of them."""
+    variants = [v for case in cases for v in _variants(*case)]
+    inputs = [x for v in variants for x in v.inputs]
+    arguments = [a for v in variants for a in v.values]
+    for mode in MODES:
+        outputs = [[v.out, *(v.lengths if mode == "FAST_COMPILE" else ())] for v in variants]
+        found = iter(evaluate(list(itertools.chain(*outputs)), inputs, arguments, mode))
+        for v, names in zip(variants, outputs, strict=True):
+            value, *lengths = itertools.islice(found, len(names))
+            assert_like(value, v.expected, dtype)
+            assert value.dtype == v.out.type.dtype
+            static = zip(v.out.type.shape, value.shape, strict=True)
+            assert all(n in (None, m) for n, m in static)
+            assert not lengths or tuple(map(int, lengths)) == value.shape
+
+
+class _Variant(NamedTuple):
+    """One graph of a case of `check_all`, and what it gives."""
+
+    inputs: list
+    values: list
+    out: TensorVariable
+    #: what ``infer_shape`` of the outermost node says
+    lengths: list
+    expected: np.ndarray
+
+
+def _variants(build, reference, values):
+    """Without known lengths, and with them."""
     values = [np.asarray(v) for v in values]
     with np.errstate(all="ignore"):
         expected = reference(*values)
     for static in (False, True):
         inputs = symbols(values, static)
         out = build(*inputs)
-        for mode in MODES:
-            found = evaluate(out, inputs, values, mode)
-            assert_like(found, expected, dtype)
-            assert found.dtype == out.type.dtype
-            assert all(n in (None, m) for n, m in zip(out.type.shape, found.shape, strict=True))
-        if static:
-            assert_shape_inferred(out, inputs, values)
+        yield _Variant(inputs, values, out, _inferred_shape(out) if static else [], expected)
 
 
-def assert_shape_inferred(out, inputs, values):
-    """``infer_shape`` of the outermost node agrees with the value."""
+def _inferred_shape(out):
+    """The lengths that ``infer_shape`` of the outermost node finds; empty if it finds none."""
     node = out.owner
     if node is None or node.op.infer_shape is None:
-        return
-    from phintys.tensor.shape import shape_tuple
-
+        return []
     shapes = [shape_tuple(x) if hasattr(x.type, "ndim") else () for x in node.inputs]
-    found = node.op.infer_shape(node, shapes)[out.index]
-    if found is None:
-        return
-    value, *lengths = evaluate([out, *found], inputs, values, "FAST_COMPILE")
-    assert tuple(int(n) for n in lengths) == value.shape
+    return list(node.op.infer_shape(node, shapes)[out.index] or ())
 
 
 def check_derivatives(build, values, mode="FAST_RUN"):
@@ -81,7 +127,7 @@ def check_derivatives(build, values, mode="FAST_RUN"):
     u, *tangents = symbols([np.zeros((0,) * out.type.ndim), *values])
     pushed = phintys.Rop(out, inputs, tangents)
     pulled = phintys.Lop(out, inputs, u)
-    shape = evaluate(out, inputs, values, mode).shape
+    shape = evaluate(out, inputs, values, "FAST_COMPILE").shape
     weights = [rng.normal(size=shape), *(rng.normal(size=v.shape) for v in values)]
     forward, *backward = evaluate(
         [pushed, *pulled], [*inputs, u, *tangents], [*values, *weights], mode
@@ -101,5 +147,5 @@ def check_batched(build, values):
     found = evaluate(
         vectorize_graph(out, dict(zip(inputs, batched, strict=True))), batched, batches
     )
-    expected = [evaluate(out, inputs, [b[i] for b in batches]) for i in range(2)]
-    assert_like(found, np.stack(expected))
+    f = phintys.function(inputs, out, on_unused_input="ignore")
+    assert_like(found, np.stack([f(*(b[i] for b in batches)) for i in range(2)]))

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -270,14 +271,19 @@ FAMILIES = {
     "constant": lambda x: x * np.arange(3.0) + pt.arange(x.shape[0]),
 }
 CUBE = RNG.normal(size=(3, 3))
+#: families whose Jacobians and second derivatives ``make test`` looks at
+QUICK = (
+    *("reductions", "reshape", "split", "cumulative", "dot"),
+    *("set", "gather", "scatter", "softmax"),
+)
 
 
-def families(*without):
+def families(*without, chosen=QUICK):
     names = [n for n in FAMILIES if n not in without]
-    return pytest.mark.parametrize("name", names)
+    return pytest.mark.parametrize("name", few(names, *chosen))
 
 
-@families()
+@families(chosen=FAMILIES)
 def test_batches_of_every_family(name):
     check_batched(FAMILIES[name], [CUBE])
 

@@ -15,6 +15,7 @@ from tensor_checks import (
     evaluate,
     symbols,
 )
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -112,8 +113,10 @@ def vecdot(x, y):
     return np.sum(x * y, axis=-1, dtype=x.dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int32", "bool", "complex128"])
-@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+@pytest.mark.parametrize(
+    "dtype", few(["float64", "int32", "bool", "complex128"], "float64", "bool")
+)
+@pytest.mark.parametrize("batch", few([(), (3,), (2, 3)], (), (3,)))
 def test_products_over_last_axes(batch, dtype):
     for shapes, op, reference in [
         (((4, 2), (2,)), pt.matvec, matvec),

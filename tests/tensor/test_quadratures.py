@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -65,7 +66,7 @@ def test_shapes_of_different_sizes(a, b, x):
         np.testing.assert_allclose(found, first_derivative(name, (a, b, x)), rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("name", few(DERIVATIVES, "gammainc_der", "betainc_der_aa"))
 @pytest.mark.parametrize("mode", ["FAST_RUN", "C", "NUMBA", "JAX"])
 def test_compiled_functions_agree_with_the_reference(name, mode):
     args = shapes_and_places(name, seed=1)
@@ -80,7 +81,7 @@ def test_compiled_functions_do_not_call_python(name):
     assert not any(isinstance(step, Python) for step in f.program.steps)
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("name", few(DERIVATIVES, "gammainc_der", "betainc_der_a"))
 def test_shapes_and_dtypes(name):
     args = [x.reshape(3, 4).astype("float32") for x in shapes_and_places(name)]
     found = compiled(name, "float32", ndim=2)(*args)

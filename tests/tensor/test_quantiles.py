@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tensor_checks import check, check_batched, check_derivatives
+from tensor_checks import check, check_all, check_batched, check_derivatives
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -13,8 +14,8 @@ RNG = np.random.default_rng(11)
 X = RNG.normal(size=(3, 4, 5))
 
 
-@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), ()])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "bool"])
+@pytest.mark.parametrize("axis", few([None, 0, -1, (0, 2), ()], None, (0, 2)))
+@pytest.mark.parametrize("dtype", few(["float64", "float32", "int8", "bool"], "float64", "bool"))
 def test_median_is_numpys(axis, dtype):
     x = (3 * X).astype(dtype)
     result = "float32" if dtype == "float32" else "float64"
@@ -55,19 +56,24 @@ def test_derivatives_and_batches_of_the_median():
         check_derivatives(lambda x: pt.quantile(x, 0.5), [equal])
 
 
-@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
-@pytest.mark.parametrize("axis", [None, 1, (0, 2)])
+METHODS = ["linear", "lower", "higher", "midpoint", "nearest"]
+
+
+@pytest.mark.parametrize("method", few(METHODS, "linear", "midpoint"))
+@pytest.mark.parametrize("axis", few([None, 1, (0, 2)], (0, 2)))
 def test_quantile_is_numpys(axis, method):
-    for q in (0.3, np.array([[0.0, 0.25], [0.5, 1.0]]), np.array([0.1, 0.35, 0.9], "float32")):
-        exact = np.asarray(q, "float64")
-        for keepdims in (False, True):
-            check(
-                lambda x, q, k=keepdims: pt.quantile(x, q, axis, method, k),
-                lambda x, _, k=keepdims, q=exact: np.quantile(
-                    x, q, axis, method=method, keepdims=k
-                ),
-                [X, np.asarray(q)],
-            )
+    numbers = 0.3, np.array([[0.0, 0.25], [0.5, 1.0]]), np.array([0.1, 0.35, 0.9], "float32")
+    check_all(
+        (
+            lambda x, q, k=keepdims: pt.quantile(x, q, axis, method, k),
+            lambda x, q, k=keepdims: np.quantile(
+                x, q.astype("float64"), axis, method=method, keepdims=k
+            ),
+            [X, q],
+        )
+        for q in numbers
+        for keepdims in (False, True)
+    )
 
 
 def test_percentile_and_special_numbers():

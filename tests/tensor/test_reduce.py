@@ -10,11 +10,13 @@ from tensor_checks import (
     MODES,
     assert_like,
     check,
+    check_all,
     check_batched,
     check_derivatives,
     evaluate,
     symbols,
 )
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -67,22 +69,21 @@ def axes_of(ndim):
         yield ()
 
 
-@pytest.mark.parametrize("name", SIMPLE)
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("name", few(SIMPLE, "sum", "max", "all", "var", "argmin"))
+@pytest.mark.parametrize("kind", few(SHAPES, "0-d", "matrix"))
 def test_axes_and_keepdims(name, kind):
     build, reference = SIMPLE[name]
     x = sample(SHAPES[kind], "float64")
-    for axis in axes_of(x.ndim):
-        for keepdims in (False, True):
-            several = name.startswith("arg") and isinstance(axis, tuple)
-            if several or (name == "ptp" and keepdims):
-                continue
-            kwargs = {} if name == "ptp" else {"keepdims": keepdims}
-            check(
-                lambda x, a=axis, k=kwargs: build(x, axis=a, **k),
-                lambda x, a=axis, k=kwargs: reference(x, axis=a, **k),
-                [x],
-            )
+    axes = [a for a in axes_of(x.ndim) if not (name.startswith("arg") and isinstance(a, tuple))]
+    check_all(
+        (
+            lambda x, a=axis, k=kwargs: build(x, axis=a, **k),
+            lambda x, a=axis, k=kwargs: reference(x, axis=a, **k),
+            [x],
+        )
+        for axis in axes
+        for kwargs in ([{}] if name == "ptp" else [{"keepdims": False}, {"keepdims": True}])
+    )
 
 
 def expected_dtype(name, dtype):
@@ -99,8 +100,8 @@ def expected_dtype(name, dtype):
     return "float64" if name in ("var", "std") and dtype == "complex128" else dtype
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", SIMPLE)
+@pytest.mark.parametrize("dtype", few(DTYPES, "bool", "int8", "uint64", "float16", "complex128"))
+@pytest.mark.parametrize("name", few(SIMPLE, "sum", "max", "all", "var", "argmin", "ptp"))
 def test_dtypes(name, dtype):
     build, reference = SIMPLE[name]
     x = sample((3, 4), dtype)
@@ -108,14 +109,12 @@ def test_dtypes(name, dtype):
         with pytest.raises(TypeError, match="complex"):
             build(pt.as_tensor(x))
         return
-    if dtype == "bool" and name in ("ptp", "var", "std"):
-        with np.errstate(all="ignore"):
-            expected = x.astype(float).var(1) if name != "ptp" else None
-        if name == "ptp":
-            with pytest.raises(TypeError):
-                build(pt.as_tensor(x))
-        elif name == "var":
-            check(lambda x: build(x, axis=1), lambda x: expected, [x])
+    if dtype == "bool" and name == "ptp":
+        with pytest.raises(TypeError):
+            build(pt.as_tensor(x))
+        return
+    if dtype == "bool" and name in ("var", "std"):
+        check(lambda x: build(x, axis=1), lambda x: reference(x.astype(float), axis=1), [x])
         return
     wanted = expected_dtype(name, dtype)
     wide = "float64" if wanted.startswith("float") else wanted
@@ -176,19 +175,23 @@ def test_initial_of_integers():
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "float32", "float64"])
-@pytest.mark.parametrize("initial", [0, 1, 2.5, -np.inf, np.inf, np.nan])
-def test_initial_is_one_more_element(name, dtype, initial):
-    if dtype[0] != "f" and not (np.isfinite(initial) and (initial < 2 or dtype != "bool")):
-        return
+@pytest.mark.parametrize(
+    "dtype",
+    few(["bool", "int8", "uint8", "int64", "float32", "float64"], "bool", "int8", "float32"),
+)
+def test_initial_is_one_more_element(name, dtype):
     ours, numpys = getattr(pt, name), getattr(np, name)
-    for value in (np.zeros((0, 2)), np.array([[0, 1], [1, 3]])):
-        for kwargs in ({"axis": 0}, {"axis": (0, 1), "keepdims": True}):
-            check(
-                lambda x, kwargs=kwargs: ours(x, initial=initial, **kwargs),
-                lambda x, kwargs=kwargs: numpys(x, initial=x.dtype.type(initial), **kwargs),
-                [value.astype(dtype)],
-            )
+    numbers = {"b": [0, 1], "f": [0, 1, 2.5, -np.inf, np.inf, np.nan]}.get(dtype[0], [0, 1, 2.5])
+    check_all(
+        (
+            lambda x, n=initial, k=kwargs: ours(x, initial=n, **k),
+            lambda x, n=initial, k=kwargs: numpys(x, initial=x.dtype.type(n), **k),
+            [value.astype(dtype)],
+        )
+        for initial in numbers
+        for value in (np.zeros((0, 2)), np.array([[0, 1], [1, 3]]))
+        for kwargs in ({"axis": 0}, {"axis": (0, 1), "keepdims": True})
+    )
 
 
 @pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "mean", "argmax", "argmin", "ptp"])
@@ -408,12 +411,17 @@ def test_ops_compare_print_and_pickle():
     assert str(reduce.Any_(0)) == "Any{axes=[0]}"
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "all", "any"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (name, dtype)
+        for name in ("sum", "prod", "max", "min", "all", "any")
+        for dtype in DTYPES
+        if not (dtype == "complex128" and name in ("max", "min"))
+    ],
+)
 def test_known_reductions_are_those_made_anew(name, dtype):
     """Functions take ops that were made before; a class makes a new one each time."""
-    if dtype.startswith("complex") and name in ("max", "min"):
-        return
     build = SIMPLE[name][0]
     fresh = {"sum": Sum, "prod": Prod, "max": Max, "min": Min, "all": reduce.All}
     cls = fresh.get(name, reduce.Any_)

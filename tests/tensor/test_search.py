@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tensor_checks import BACKENDS, check, check_batched, check_derivatives, compiled, evaluate
+from tensor_checks import (
+    BACKENDS,
+    check,
+    check_batched,
+    check_derivatives,
+    compiled,
+    evaluate,
+)
 
 import phintys
 import phintys.tensor as pt

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tensor_checks import check, check_batched, check_derivatives
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -17,9 +18,13 @@ import phintys.tensor as pt
 VALUES = np.array([[3.0, -1.0, np.nan, 2.0], [0.5, 0.5, -np.inf, 7.0]])
 
 
-@pytest.mark.parametrize("axis", [None, -1, 0, 1])
+@pytest.mark.parametrize("axis", few([None, -1, 0, 1], None, 0))
 @pytest.mark.parametrize(
-    "dtype", ["float64", "float32", "float16", "int8", "uint64", "bool", "complex128"]
+    "dtype",
+    few(
+        ["float64", "float32", "float16", "int8", "uint64", "bool", "complex128"],
+        *("float64", "float16", "int8", "complex128"),
+    ),
 )
 def test_sort_is_numpys(axis, dtype):
     with np.errstate(invalid="ignore"):

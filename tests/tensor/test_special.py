@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.special
 from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -21,8 +22,10 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "float16"])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2)])
+@pytest.mark.parametrize(
+    "dtype", few(["float64", "float32", "int32", "float16"], "float64", "float16")
+)
+@pytest.mark.parametrize("axis", few([None, 0, 1, -1, (0, 2)], None, 1))
 def test_values(name, dtype, axis):
     build, reference = FUNCTIONS[name]
     x = (RNG.normal(size=(2, 3, 4)) * 5).astype(dtype)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from random_threads import drawn_in_threads
 from scipy import stats
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -26,6 +27,8 @@ from phintys.tensor.random.domains import POSITIVE, first_violated
 from phintys.tensor.random.type import random_generator_type
 
 MODES = ("FAST_COMPILE", "FAST_RUN", "C")
+#: distributions of each kind, of which ``make test`` looks at more than draws of numbers
+QUICK = ("binomial", "gumbel", "hypergeometric", "integers", "normal", "t", "truncexpon")
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 #: the arguments of PyTensor's methods of generators
@@ -133,6 +136,7 @@ NAMES = [
     if not any(getattr(d, "ndims_params", ())) and not getattr(d, "ndim_supp", 0)
 ]
 names = pytest.mark.parametrize("name", NAMES)
+some = pytest.mark.parametrize("name", few(NAMES, *QUICK))
 
 
 def reference(name):
@@ -228,7 +232,7 @@ def layouts(count):
 
 
 @modes
-@names
+@some
 def test_numbers_and_states(name, mode):
     draw, count = reference(name), len(domains(DISTRIBUTIONS[name]))
     chosen = layouts(count)[-2:] if mode == "C" else layouts(count)  # a compiler takes long
@@ -245,7 +249,7 @@ def test_numbers_and_states(name, mode):
 
 @modes
 @names
-@pytest.mark.parametrize("kind", BIT_GENERATORS)
+@pytest.mark.parametrize("kind", few(BIT_GENERATORS, "PCG64"))
 def test_every_bit_generator(name, mode, kind):
     count = len(domains(DISTRIBUTIONS[name]))
     f = function(name, mode, ((),) * count, (101,))
@@ -294,7 +298,9 @@ def test_integers_of_a_size_of_nothing_have_any_bounds(mode):
 
 
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
-@pytest.mark.parametrize("name", [n for n in NAMES if isinstance(DISTRIBUTIONS[n], Distribution)])
+@pytest.mark.parametrize(
+    "name", few([n for n in NAMES if isinstance(DISTRIBUTIONS[n], Distribution)], *QUICK)
+)
 def test_narrow_dtypes_are_rounded_draws(name, mode):
     shapes = [()] * len(domains(DISTRIBUTIONS[name]))
     params = inside(name, shapes, 1)
@@ -310,7 +316,7 @@ def test_narrow_dtypes_are_rounded_draws(name, mode):
 
 
 @modes
-@names
+@some
 def test_parameters_of_float32_are_converted_first(name, mode):
     own = domains(DISTRIBUTIONS[name])
     params = inside(name, [(3,)] * len(own), 1)
@@ -383,7 +389,7 @@ def test_parameters_that_are_wrong(name, mode):
                     np.testing.assert_allclose(found, wanted, 1e-11, err_msg=where)
 
 
-@names
+@some
 def test_constants_are_checked_when_the_graph_is_compiled_or_run(name):
     distribution = DISTRIBUTIONS[name]
     own = domains(distribution)
@@ -399,7 +405,7 @@ def test_constants_are_checked_when_the_graph_is_compiled_or_run(name):
                 f()
 
 
-@names
+@some
 def test_constants_are_checked_in_the_dtype_of_the_parameter(name):
     """Not in that of the constant: 100 - -100 does not fit int8, nor does a limit of 10**9."""
     own = domains(DISTRIBUTIONS[name])
@@ -441,7 +447,7 @@ def test_arguments_of_other_dtypes():
 # ----- compiled code
 
 
-@names
+@some
 def test_compiled_code_calls_no_python(name):
     count = len(domains(DISTRIBUTIONS[name]))
     for mode in ("FAST_RUN", "C"):
@@ -450,7 +456,7 @@ def test_compiled_code_calls_no_python(name):
         assert not any(isinstance(s, Python) for s in program.steps)
 
 
-@names
+@some
 def test_a_numpy_without_the_functions_runs_perform(name, monkeypatch):
     monkeypatch.setattr(bitgen, "has_routine", lambda routine: False)
     own = domains(DISTRIBUTIONS[name])
@@ -465,7 +471,7 @@ def test_a_numpy_without_the_functions_runs_perform(name, monkeypatch):
         bitgen.routine("random_unknown")
 
 
-@names
+@some
 def test_functions_travel(name):
     count = len(domains(DISTRIBUTIONS[name]))
     f = function(name, "FAST_RUN", ((),) * count, (101,))

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from tensor_checks import assert_like, check_batched, check_derivatives, compiled
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -97,7 +98,7 @@ def test_windows_are_views_of_each_other():
     assert_like(found, expected)
 
 
-@pytest.mark.parametrize("mode", POOL_MODES)
+@pytest.mark.parametrize("mode", few(POOL_MODES, "max", "average_exc_pad"))
 def test_derivatives(mode):
     x = np.random.default_rng(0).permutation(30).reshape(1, 6, 5) / 7.0
     for ws, stride, border, pad in SETTINGS[1:4:2]:
