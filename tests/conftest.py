@@ -4,17 +4,15 @@ Tests marked ``widths`` run with vectors of the processor's own width, and of th
 ``own_width`` takes a test of a marked module out, because it takes long or has nothing to do with
 vectors.
 
-A test that runs on several backends takes a part of its cases on those that compile slowly
-(`SHARES`), unless the environment says ``PHINTYS_TESTS=full``.
+Plugins say which cases run on backends that compile slowly (`slow_backends`), and that each test
+runs an assertion (`assertions`).
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -28,7 +26,8 @@ from phintys.graph.collection import collection_paused
 os.environ.setdefault("NUMBA_OPT", "0")
 # tests of gradients and of inner graphs use the helpers of these folders
 sys.path += [
-    str(Path(__file__).parent / folder) for folder in ("", "tensor", "scalar", "matrix", "gradient")
+    str(Path(__file__).parent / folder)
+    for folder in ("", "tensor", "scalar", "matrix", "gradient", "backends")
 ]
 
 # a test may take long where others take the processor; each run draws the same examples
@@ -36,24 +35,7 @@ settings.register_profile("phintys", deadline=None, derandomize=True)
 settings.load_profile("phintys")
 
 
-#: backend -> one of how many cases of a test runs on it; the first one always does
-SHARES = {"C": 2, "JAX": 4, "NUMBA": 16}
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("PHINTYS_TESTS") == "full":
-        return
-    seen: Counter[tuple[str, str]] = Counter()
-    kept: list[pytest.Item] = []
-    left: list[pytest.Item] = []
-    for item in items:
-        test, _, case = item.nodeid.partition("[")
-        backend = next((b for b in SHARES if b in re.split(r"[-\]]", case)), "")
-        number, share = seen[test, backend], SHARES.get(backend, 1)
-        seen[test, backend] += 1
-        (left if number % share else kept).append(item)
-    config.hook.pytest_deselected(items=left)
-    items[:] = kept
+pytest_plugins = ["assertions", "slow_backends", "run_alone"]
 
 
 def pytest_collection_finish() -> None:

@@ -43,6 +43,18 @@ LAYERS = [
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"
 LLVM_LAYERS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routine")
+#: folders of ``tests/`` that mirror no folder of the package, and what they test
+OTHER_TESTS = {
+    "arm": "the setup of an emulated processor",
+    "benchmarks": "the programs of benchmarks/",
+    "docs": "the pages of docs/",
+    "errors": "the messages of errors of all folders",
+    "fuzz": "random programs on all backends",
+    "matrix": "each op on each backend, in each dtype",
+    "planted": "whether the tests find faults that are put in on purpose",
+    "quick": "the program that runs the tests nearest to changed files",
+    "robustness": "threads, interrupts, failing allocations, memory: all folders together",
+}
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")
 SEEN_BY_GENERATORS = {
@@ -263,3 +275,12 @@ def test_modules_of_tests_have_different_names():
     """Pytest cannot collect two of one name."""
     names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
     assert not [name for name, count in names.items() if count > 1]
+
+
+def test_tests_are_found_where_the_module_is():
+    """A folder of tests mirrors one of the package, or `OTHER_TESTS` says what it is for."""
+    tests = Path(__file__).parent
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    strange = {f for f in folders if not (ROOT / f).is_dir() and f.parts[0] not in OTHER_TESTS}
+    assert not strange, f"these mirror no folder of phintys/: {sorted(map(str, strange))}"
+    assert not [name for name in OTHER_TESTS if (ROOT / name).exists()]

@@ -9,6 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from threading import get_ident
 
+#: CPython 3.12 counts 375 immortal tuples among the frozen objects; `gc.freeze` adds thousands.
+_IMMORTAL = 1000
+
 #: The identifier of the thread that has disabled collection; empty if none has.
 _pausing: list[int] = []
 
@@ -49,7 +52,7 @@ def _age() -> None:
 
     Objects that are frozen already, by the user, stay so.
     """
-    if hasattr(gc, "freeze") and not gc.get_freeze_count():
+    if hasattr(gc, "freeze") and gc.get_freeze_count() < _IMMORTAL:
         gc.freeze()
         gc.unfreeze()
 

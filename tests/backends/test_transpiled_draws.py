@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from distribution_cases import MISSING, PARAMETERS
 
 import phintys
 import phintys.tensor as pt
@@ -113,9 +114,6 @@ def test_there_is_no_warning(name):
 
 def test_numba_has_the_numbers_of_numpy_for_every_distribution():
     pytest.importorskip("numba")
-    pytest.importorskip("jax")
-    from test_distributions_of_jax import MISSING, PARAMETERS
-
     rng, found = pt.random.rng("rng"), []
     for name, rows in {**PARAMETERS, **{k: [v] for k, v in MISSING.items()}}.items():
         after, x = getattr(found[-1][0] if found else rng, name)(*rows[0])

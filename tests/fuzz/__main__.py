@@ -11,20 +11,27 @@ import contextlib
 import gc
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / "planted"))
 
 from fuzz_campaign import Campaign, replay_files
-from fuzz_planted import PLANTED
 from fuzz_run import SHARES, WIDTHS, has_width
+from planted_faults import Fault, copied_package, planted, read_faults
+
+HERE = Path(__file__).parent
+PLANTED = {fault.name: fault for fault in read_faults("fuzzer")}
 
 
 def main() -> int:
     options = parsed()
+    if options.plant:
+        return with_fault(PLANTED[options.plant])
     shares = dict(SHARES)
     if options.backend:
         shares = dict.fromkeys(shares, 0.0) | {
@@ -41,8 +48,6 @@ def main() -> int:
         options.seed, options.count, options.workers, shares, widths,
         options.corpus, not options.quick, options.first,
     )  # fmt: skip
-    if options.plant:
-        PLANTED[options.plant]()
     start = time.monotonic()
     gc.freeze()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -57,6 +62,18 @@ def main() -> int:
     for signature, count in campaign.seen.most_common():
         print(f"  {count:8} {': '.join(signature)}")
     return bool(campaign.findings)
+
+
+def with_fault(fault: Fault) -> int:
+    """The same command without ``--plant``, on a copy of the package that has the fault."""
+    plant = argparse.ArgumentParser(allow_abbrev=False)
+    plant.add_argument("--plant")
+    command = [sys.executable, str(HERE), *plant.parse_known_args()[1]]
+    with tempfile.TemporaryDirectory() as folder:
+        copied_package(HERE.parents[1], Path(folder))
+        with planted(Path(folder), fault):
+            environment = {**os.environ, "PYTHONPATH": folder}
+            return subprocess.run(command, env=environment).returncode
 
 
 def replay(paths: list[Path], backends: list[str], widths: list[int]) -> int:
@@ -80,7 +97,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--corpus", type=Path, help="where minimised programs are written")
     parser.add_argument("--quick", action="store_true", help="do not minimise")
     parser.add_argument("--first", action="store_true", help="stop at the first finding")
-    parser.add_argument("--plant", choices=sorted(PLANTED), help="put a fault into the library")
+    parser.add_argument("--plant", choices=sorted(PLANTED), help="run on a library with this fault")
     parser.add_argument("--replay", type=Path, nargs="+", help="files or folders of programs")
     return parser.parse_args()
 

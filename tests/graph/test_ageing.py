@@ -44,5 +44,6 @@ def test_objects_are_old_if_a_module_was_imported(imported: ModuleType) -> None:
 
 def test_frozen_objects_stay_so(imported: ModuleType) -> None:
     gc.freeze()
+    frozen = gc.get_freeze_count()
     assert is_young(pause(imported))
-    assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() > frozen // 2

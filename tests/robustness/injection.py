@@ -40,6 +40,7 @@ import injection_points as points
 import numpy as np
 from injection_points import CALL, CLEAR, LOAD, MAKE, Countdown, Point
 from injection_programs import PROGRAMS, Program
+from lost_code import hold_code
 
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.routine import parts
@@ -330,6 +331,7 @@ class Campaign:
                 trial.prepare()
             else:
                 trial.expected, _modules = self.rehearse(trial)
+            hold_code()
             for point in chosen:
                 self.run_point(trial, point, name)
 

@@ -296,16 +296,19 @@ def fail(patch, operation: str, number: int) -> list:
         failures.append(args)
         raise OSError(number, os.strerror(number))
 
-    class Failing(io.FileIO):
-        pass
+    def closes(file):
+        """An open file would fail again where it is freed, in another test."""
+        io.FileIO.close(file)
+        fails(file)
 
+    fake = types.SimpleNamespace(**vars(os))
     if operation.startswith("os."):
-        fake = types.SimpleNamespace(**vars(os))
         setattr(fake, operation.removeprefix("os."), fails)
     else:
-        setattr(Failing, {"read": "readall"}.get(operation, operation), fails)
-        fake = types.SimpleNamespace(**vars(os))
-        fake.fdopen = lambda descriptor, mode, **_: Failing(descriptor, mode)
+        method = "readall" if operation == "read" else operation
+        failure = closes if operation == "close" else fails
+        failing = type("Failing", (io.FileIO,), {method: failure})
+        fake.fdopen = lambda descriptor, mode, **_: failing(descriptor, mode)
     patch.setattr(code_cache, "os", fake)
     return failures
 

@@ -30,6 +30,12 @@ PARTS = [
 ]
 
 
+def test_held_code_survives_a_failure():
+    """Also where the interpreter frees code of which it could not make a function."""
+    result = subprocess.run([sys.executable, str(HERE / "lost_code.py"), "--held"], timeout=60)
+    assert result.returncode == 0
+
+
 @pytest.mark.parametrize("when, mode, every", PARTS)
 def test_failures_end_in_an_error_or_the_right_result(when, mode, every):
     if mode == "NUMBA" and find_spec("numba") is None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from native_functions import WIDTHS, C, native
 
 import phintys
 import phintys.tensor as pt
 from phintys.backends.llvm.vecmath import CALLED, define, requirements, symbol
-from tests.backends.native_functions import WIDTHS, C, native
 
 pytest.importorskip("mpmath")
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))

@@ -242,8 +242,8 @@ SHOWN_BY = {
     "InplaceBlasOpt": "lowering/test_named_fusions.py::test_buffers_are_reused",
     "blockwise_inplace": "lowering/test_named_fusions.py::test_buffers_are_reused",
     "random_make_inplace": "backends/test_in_place.py::test_shared_variables",
-    "jax_boolean_indexing_sum": "backends/test_jax_masks.py::test_values",
-    "jax_boolean_indexing_set_or_inc": "backends/test_jax_masks.py::test_values",
+    "jax_boolean_indexing_sum": "backends/jax/test_jax_masks.py::test_values",
+    "jax_boolean_indexing_set_or_inc": "backends/jax/test_jax_masks.py::test_values",
 }
 
 

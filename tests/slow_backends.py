@@ -1,0 +1,89 @@
+"""A pytest plugin: which cases of tests run on the backends that compile slowly.
+
+A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=full`` all of them
+run.  Otherwise tests that have many run some: on C and JAX a share, chosen by the hash of the
+case's name, so that other cases may come and go; on NUMBA those that ``numba_cases.txt`` names.
+``make test`` runs one case of each test on C and on JAX, and leaves all others to ``make
+test-rest``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+FULL = os.environ.get("PHINTYS_TESTS") == "full"
+#: backend -> one of how many cases of a test runs on it, and at least one
+SHARES = {"C": 2, "JAX": 4}
+BACKENDS = (*SHARES, "NUMBA")
+NAMED = Path(__file__).parent / "numba_cases.txt"
+
+
+def named_cases() -> frozenset[str]:
+    lines = NAMED.read_text().splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def backend_of(parameters: Mapping[str, object]) -> str:
+    """The slow backend that a case runs on; empty for the others."""
+    given = [v for name, v in parameters.items() if name != "order" and isinstance(v, str)]
+    return next((v for v in given if v in BACKENDS), "")
+
+
+def number_of(case: str) -> int:
+    """A number that depends on the parameters of a case alone."""
+    return crc32(case.partition("[")[2].encode())
+
+
+def chosen(cases: Iterable[str], backend: str, named: frozenset[str]) -> list[str]:
+    """The cases of one test that run on a backend, in an order that depends on their names.
+
+    Raises
+    ------
+    pytest.UsageError
+        if there are several cases on NUMBA and none is named
+    """
+    found = sorted(cases, key=number_of)
+    if len(found) == 1:
+        return found
+    if backend != "NUMBA":
+        return [c for c in found if c == found[0] or number_of(c) % SHARES[backend] == 0]
+    if not named.intersection(found):
+        raise pytest.UsageError(f"name one of these in {NAMED.name}: {found}")
+    return [c for c in found if c in named]
+
+
+def split(backends: Mapping[str, str], named: frozenset[str]) -> tuple[set[str], set[str]]:
+    """Of cases and their backends, those that do not run, and those that run in the rest only."""
+    tests: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for case, backend in backends.items():
+        tests[case.partition("[")[0], backend].append(case)
+    left, rest = set[str](), set[str]()
+    for (_, backend), cases in tests.items():
+        run = chosen(cases, backend, named)
+        left.update(cases)
+        left.difference_update(run)
+        rest.update(run[1:] if backend in SHARES else run)
+    return left, rest
+
+
+def parameters_of(item: pytest.Item) -> Mapping[str, object]:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec else {}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    found = {item.nodeid: backend_of(parameters_of(item)) for item in items}
+    left, rest = split({case: b for case, b in found.items() if b}, named_cases())
+    if FULL or any("[" in argument for argument in config.args):
+        left = set()
+    for item in items:
+        if item.nodeid in rest:
+            item.add_marker(pytest.mark.rest)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
+    items[:] = [item for item in items if item.nodeid not in left]
