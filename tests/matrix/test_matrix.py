@@ -24,8 +24,7 @@ AVAILABLE = {
 }
 CHUNKS = [
     pytest.param(
-        backend,
-        name,
+        (backend, name),
         marks=[
             pytest.mark.skipif(not AVAILABLE[backend], reason=f"{backend} is not here"),
             *([] if matrix_run.is_first(backend, columns[0]) else [rest]),
@@ -37,9 +36,10 @@ CHUNKS = [
 ]
 
 
-@pytest.mark.parametrize("backend, chunk", CHUNKS)
-def test_cells(backend, chunk):
+@pytest.mark.parametrize("backend_and_chunk", CHUNKS)
+def test_cells(backend_and_chunk):
     """Every cell is right, or is a blank with a reason; no blank for all versions is right."""
+    backend, chunk = backend_and_chunk
     found = matrix_run.run(backend, matrix_run.chunks(backend)[chunk])
     blanks = {cell: blank_of(cell) for cell in found}
     wrong = {str(cell): why for cell, why in found.items() if why and blanks[cell] is None}
