@@ -1,5 +1,7 @@
 # Both main targets set up their own environment and need only Python 3.11+ and make.
 PYTHON ?= python3
+# the folder of that environment
+VENV ?= .venv
 # libraries that `make bench` measures, as NAME or NAME@PYTHON; empty: those that are installed
 PEERS ?=
 # further arguments of `make fuzz`
@@ -14,45 +16,93 @@ ARM_TESTS ?= tests/test_smoke.py $(ARM_FILES:%=tests/backends/llvm/test_%.py) te
 	tests/tensor/random tests/tensor/test_sort.py tests/matrix \
 	-k "not (256bits or 512bits or numpy: or C: or numba: or jax: or NUMBA or JAX or C-float or \
 	C-complex or [C or -C])"
-VENV := .venv
 BIN := $(VENV)/bin
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+# exact versions of what is installed; empty: the newest releases
+CONSTRAINTS := $(wildcard constraints/python$(VERSION).txt)
+EXTRAS := test,dev,demo,numba,jax
+MADE := $(VENV)/made-$(VERSION)
+EXACT := $(foreach file,$(CONSTRAINTS),--constraint $(file) --build-constraint $(file))
+INSTALL := $(BIN)/python -m pip install --quiet $(EXACT)
+PYTEST := $(BIN)/python -m pytest -n 2
+PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
+# Processes that tests start do not compile the package again, and the tree stays clean.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm fuzz array-api lint types docs bench size clean
+.NOTPARALLEL:
+.PHONY: help demo test checks test-only test-rest test-all quick map planted test-tenth test-newest \
+	test-oldest test-arm constraints fuzz array-api lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
 
-$(VENV)/made: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+$(MADE):
+	@echo 'installs $(or $(CONSTRAINTS:%=the versions of %),the newest releases: no constraints)'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade $(CONSTRAINTS:%=--constraint %) pip
 	touch $@
 
-$(VENV)/demo: $(VENV)/made
-	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+$(VENV)/demo: $(MADE) $(CONSTRAINTS) pyproject.toml
+	$(INSTALL) --editable '.[demo]'
 	touch $@
 
-$(VENV)/test: $(VENV)/made
-	$(BIN)/python -m pip install --quiet --editable '.[test,dev,demo,numba,jax]'
+$(VENV)/test: $(MADE) $(CONSTRAINTS) pyproject.toml
+	$(INSTALL) --editable '.[$(EXTRAS)]'
 	touch $@
 
 demo: $(VENV)/demo  ## train a classifier of handwritten digits; the loss curve goes to demo-output/
 	$(BIN)/python examples/digits.py
 
-test: $(VENV)/test  ## lint, check types, run all tests
+test: checks test-only  ## lint, check types, run the tests except the rest
+
+checks: $(VENV)/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest -n 2
+	$(PYRIGHT)
+
+test-only: $(VENV)/test
+	$(PYTEST) -m "not rest"
+
+test-rest: $(VENV)/test  ## run the rest: the tests that take long and rarely find anything
+	$(PYTEST) -m rest
+
+test-all: test test-rest  ## both
+
+test-tenth: $(VENV)/test  ## run a tenth of the tests: what depends on the versions of Python and NumPy
+	$(PYTEST) -m "not rest" @tests/tenth.txt
+
+quick: $(VENV)/test  ## for a minute, the tests that are nearest to the changed files
+	$(BIN)/python -m tests.quick
+
+map: $(VENV)/test  ## record which lines each test module runs (Python 3.12 or newer); writes tests/reach.json
+	PYTHONPATH=tests/planted $(PYTEST) -p reach_plugin
+	$(BIN)/python -m tests.planted map
+
+planted: $(VENV)/test  ## after make map: which tests find faults that are planted into copies
+	$(BIN)/python -m tests.planted draw
+	$(BIN)/python -m tests.planted run --workers 2
+	$(BIN)/python -m tests.planted table
+
+test-newest:  ## make test with the newest releases, without constraints
+	rm -rf $(VENV)-newest
+	$(MAKE) test VENV=$(VENV)-newest CONSTRAINTS=
+
+test-oldest:  ## run the tests with the oldest NumPy and SciPy, without other backends
+	$(MAKE) test-only VENV=$(VENV)-oldest CONSTRAINTS=constraints/oldest$(VERSION).txt EXTRAS=test
+
+constraints: $(MADE)  ## write the files of exact versions, for each Python
+	$(BIN)/python tools/constraints.py
 
 fuzz: $(VENV)/test  ## random programs on all backends; FUZZ="--seed 5000 --count 200" for others
 	$(BIN)/python -m tests.fuzz --count 10000 $(FUZZ)
 
 array-api: $(VENV)/test  ## the public suite of the array API, from its folder SUITE, against the expected failures
-	$(BIN)/python -m pip install --quiet ndindex pytest-json-report
+	$(INSTALL) --editable '.[array-api]'
 	$(BIN)/python -m tests.array_api $(SUITE)
 
-.arm/made: tests/arm/setup.py pyproject.toml | $(VENV)/made
+.arm/made: tests/arm/setup.py pyproject.toml | $(MADE)
 	$(BIN)/python tests/arm/setup.py .arm
 	touch $@
 
@@ -64,10 +114,10 @@ lint: $(VENV)/test  ## format and lint
 	$(BIN)/ruff check --fix .
 
 types: $(VENV)/test  ## check types
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(PYRIGHT)
 
-docs: $(VENV)/made  ## build the documentation into docs/_build
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+docs: $(MADE)  ## build the documentation into docs/_build
+	$(INSTALL) --editable '.[docs]'
 	$(BIN)/python -m sphinx -W -q docs docs/_build
 
 bench: $(VENV)/test  ## time beside other libraries; writes the figures of the documentation
@@ -77,4 +127,4 @@ size:  ## lines of code by folder
 	@for d in phintys/*/ ; do printf '%6s %s\n' "$$(cat $$(git ls-files "$$d*.py") | wc -l)" "$$d"; done
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) docs/_build demo-output .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) $(VENV)-* .reach docs/_build demo-output .pytest_cache .hypothesis .ruff_cache

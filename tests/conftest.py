@@ -4,8 +4,9 @@ Tests marked ``widths`` run with vectors of the processor's own width, and of th
 ``own_width`` takes a test of a marked module out, because it takes long or has nothing to do with
 vectors.
 
-Plugins say which cases run on backends that compile slowly (`slow_backends`), and that each test
-runs an assertion (`assertions`).
+Plugins say which cases run on backends that compile slowly (`slow_backends`) or need a package
+(`missing_packages`), that each test runs an assertion (`assertions`), and which warnings are errors
+(`our_warnings`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ settings.register_profile("phintys", deadline=None, derandomize=True)
 settings.load_profile("phintys")
 
 
-pytest_plugins = ["assertions", "slow_backends", "run_alone"]
+pytest_plugins = ["assertions", "slow_backends", "missing_packages", "our_warnings", "run_alone"]
 
 
 def pytest_collection_finish() -> None:
@@ -96,13 +97,7 @@ def lines_run():
     return count
 
 
-_PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
-
-
 @pytest.fixture(params=["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
 def mode(request: pytest.FixtureRequest):
     """Each backend's mode in turn."""
-    package = _PACKAGES.get(request.param)
-    if package is not None:
-        pytest.importorskip(package)
     return request.param

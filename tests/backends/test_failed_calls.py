@@ -15,15 +15,7 @@ from phintys.scalar.op import ScalarOp
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.elemwise import Elemwise
 
-PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
 THREE, FOUR = np.arange(3.0), np.arange(4.0)
-
-
-@pytest.fixture(params=["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
-def mode(request):
-    if request.param in PACKAGES:
-        pytest.importorskip(PACKAGES[request.param])
-    return request.param
 
 
 class Spent(Exception):

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +62,7 @@ def test_operands_stay_as_they_are(key):
     assert all(np.array_equal(a, arrays[name]) for name, a in w.arrays("small").items())
 
 
-@pytest.mark.skipif(not find_spec("numba"), reason="needs Numba")
+@pytest.mark.needs("numba")
 def test_loops_have_workloads():
     from loops import LOOPS
 
@@ -259,7 +258,7 @@ def test_units():
     assert figures.doubling([(100, 1.0)]) == ""
 
 
-@pytest.mark.skipif(not find_spec("matplotlib"), reason="needs Matplotlib")
+@pytest.mark.needs("matplotlib")
 @pytest.mark.filterwarnings("ignore")
 def test_pictures_are_the_same_for_the_same_records(tmp_path):
     parts = {"throughput": THROUGHPUT, "first": FIRST, "growth": GROWTH}

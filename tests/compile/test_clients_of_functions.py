@@ -189,7 +189,6 @@ class Counting(phintys.Op):
 
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"])
 def test_thunks_of_ops(mode):
-    pytest.importorskip("jax" if mode == "JAX" else "numba" if mode == "NUMBA" else "numpy")
     x, y = pt.dvectors("x", "y")
     op = Counting()
     f = phintys.function([x, y], [op(x, y) * 2, op(x, x)], mode=mode)

@@ -11,16 +11,8 @@ from phintys.errors import LoweringError, ShapeError
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 
-MODES = ["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"]
 
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    if request.param in ("NUMBA", "JAX"):
-        pytest.importorskip(request.param.lower())
-    return request.param
-
-
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_what_a_users_op_does_to_the_shape_of_its_input_stays_there(mode):
     class Reshapes(Op):
         __props__ = ()

@@ -13,15 +13,7 @@ from phintys.compile.io import In
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 
-PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
 PLAIN = np.arange(1.0, 7.0).reshape(2, 3)
-
-
-@pytest.fixture(params=["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
-def mode(request):
-    if request.param in PACKAGES:
-        pytest.importorskip(PACKAGES[request.param])
-    return request.param
 
 
 class Odd(np.ndarray):

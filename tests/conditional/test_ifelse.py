@@ -216,6 +216,7 @@ def test_nested_values_leave_two_branches():
         np.testing.assert_allclose(found, expected)
 
 
+@pytest.mark.needs("numba")
 def test_numba():
     """Laziness, an error, and results that differ in shape, or are arguments."""
     heavy = noted(x, "heavy", None)

@@ -91,8 +91,6 @@ def expected(turns=5):
 
 @pytest.mark.parametrize("name", ["FAST_RUN", "FAST_COMPILE", "NUMBA", "JAX"])
 def test_values(name):
-    if name in ("NUMBA", "JAX"):
-        pytest.importorskip(name.lower())
     f = phintys.function([x, y], repeated()(x, y), mode=name)
     np.testing.assert_allclose(f(V, W), expected(), rtol=1e-12)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from importlib.util import find_spec
 
 import matrix_run
 import pytest
@@ -13,20 +12,16 @@ from tiers import rest
 
 from phintys.scalar.op import TABLE
 
-AVAILABLE = {
-    "numpy": True,
-    "llvm": True,
-    "interpreter": True,
-    **dict.fromkeys(matrix_run.WIDTHS, True),
-    "C": shutil.which("cc") is not None,
-    "numba": find_spec("numba") is not None,
-    "jax": find_spec("jax") is not None,
+NEEDS = {
+    "C": [pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")],
+    "numba": [pytest.mark.needs("numba")],
+    "jax": [pytest.mark.needs("jax")],
 }
 CHUNKS = [
     pytest.param(
         (backend, name),
         marks=[
-            pytest.mark.skipif(not AVAILABLE[backend], reason=f"{backend} is not here"),
+            *NEEDS.get(backend, ()),
             *([] if matrix_run.is_first(backend, columns[0]) else [rest]),
         ],
         id=f"{backend}: {name}",

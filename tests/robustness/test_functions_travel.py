@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from importlib.util import find_spec
 
 import cloudpickle
 import numpy as np
@@ -17,9 +16,7 @@ import pytest
 import phintys
 import phintys.tensor as pt
 
-MODES = ["FAST_COMPILE", "FAST_RUN"]
-MODES += ["C"] if shutil.which("cc") else []
-MODES += [name for name in ("NUMBA", "JAX") if find_spec(name.lower())]
+MODES = ["FAST_COMPILE", "FAST_RUN", *(["C"] if shutil.which("cc") else []), "NUMBA", "JAX"]
 LOAD = """
 import pickle, sys
 import numpy as np

@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,8 +37,6 @@ def test_held_code_survives_a_failure():
 
 @pytest.mark.parametrize("when, mode, every", PARTS)
 def test_failures_end_in_an_error_or_the_right_result(when, mode, every):
-    if mode == "NUMBA" and find_spec("numba") is None:
-        pytest.skip("Numba is not installed")
     if mode == "C" and not shutil.which("cc"):
         pytest.skip("no C compiler")
     command = [sys.executable, str(HERE / "injection.py"), "--when", when, "--mode", mode]

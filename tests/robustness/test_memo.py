@@ -26,6 +26,7 @@ from phintys.scalar.type import ScalarConstant, scalar_type
 from phintys.tensor.rules.match import literal
 
 ROOT = Path(phintys.__file__).parent
+NEEDS = {numba_functions: pytest.mark.needs("numba"), jax_functions: pytest.mark.needs("jax")}
 
 # ------------------------------------------------------------------------------- the policy
 
@@ -409,12 +410,10 @@ def frozen_heap():
 
 
 @pytest.mark.usefixtures("frozen_heap")
-@pytest.mark.parametrize("activity", ACTIVITIES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "activity", [pytest.param(f, marks=NEEDS.get(f, ()), id=f.__name__) for f in ACTIVITIES]
+)
 def test_nothing_stays_but_what_memos_hold(activity):
-    if activity is numba_functions:
-        pytest.importorskip("numba")
-    if activity is jax_functions:
-        pytest.importorskip("jax")
     for k in range(2, 6):
         activity(k)
     before = counted()

@@ -46,8 +46,6 @@ def test_numbers(op: ScalarLoop) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("op", [PLAIN, WHILE], ids=["for", "while"])
 def test_every_element_has_its_loop(op: ScalarLoop, mode: str) -> None:
-    if mode in ("NUMBA", "JAX"):
-        pytest.importorskip(mode.lower())
     inputs = [pt.matrix(shape=(None, 1), dtype="int64"), pt.dvector(), pt.lvector(), pt.dscalar()]
     row = pt.expand_dims(inputs[1], 0)
     outputs: Any = Elemwise(op)(inputs[0], row, *inputs[2:])

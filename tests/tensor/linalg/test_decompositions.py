@@ -48,8 +48,6 @@ def listed(found):
 
 
 def compiled(mode, build, *inputs):
-    if mode == "JAX":
-        pytest.importorskip("jax")
     return phintys.function(inputs, build(*inputs), mode=mode)
 
 

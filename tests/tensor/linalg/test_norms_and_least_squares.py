@@ -189,10 +189,10 @@ def test_pseudo_inverses_and_least_squares(mode, dtype):
         assert len(steps) == ("complex" in dtype)  # the products of the complex pseudo-inverse
 
 
+@pytest.mark.needs("numba")
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 def test_least_squares_of_numba_are_compiled(dtype, monkeypatch):
     """Nothing runs through Python: of single matrices, and of batches."""
-    pytest.importorskip("numba")
     x, y = (pt.tensor(dtype=dtype, shape=(None,) * 3) for _ in range(2))
     outputs = [*L.lstsq(x, y), L.lstsq(x[0], y[0])[0]]
     expected = compiled("FAST_COMPILE", [x, y], outputs)

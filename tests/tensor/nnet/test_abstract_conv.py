@@ -304,8 +304,8 @@ def test_a_cotangent_of_filters_has_their_shape():
         nnet.conv2d_grad_wrt_weights(x, g, (2, 2))
 
 
+@pytest.mark.needs("jax")
 def test_a_batch_of_gradients_in_jax():
-    pytest.importorskip("jax")
     x, w = pt.dtensor4("x"), pt.dtensor4("w")
     many = pt.TensorType("float64", (None,) * 5)("many")
     slope = phintys.grad((nnet.conv2d(x, w) ** 2).sum(), w)

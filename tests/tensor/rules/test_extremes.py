@@ -13,10 +13,10 @@ from test_laws import (
     EQUATIONS,
     FUNCTIONS,
     build,
-    examples,
     split_domain,
     where_it_applies,
 )
+from tiers import rest
 
 import phintys
 from phintys.graph.traversal import io_toposort
@@ -194,6 +194,15 @@ def test_wrong_rules_are_found(law, text, holds):
             check(rule, *left_side(rule, itertools.repeat("float64")))
 
 
+def all_examples():
+    """Rules with their examples; ``make test`` runs the first example of each."""
+    return [
+        pytest.param(r, text, id=f"{r.name} at {text}", marks=[rest] if k else [])
+        for r in FUNCTIONS
+        for k, text in enumerate(r.tested_on or ())
+    ]
+
+
 def in_other_dtypes(expression):
     """An expression of text in float32, and in other dtypes if it has variables of any dtype."""
     yield build(expression, "vectors", "float32")
@@ -206,7 +215,7 @@ def in_other_dtypes(expression):
             yield out, inputs
 
 
-@pytest.mark.parametrize("rule, text", examples(FUNCTIONS))
+@pytest.mark.parametrize("rule, text", all_examples())
 def test_example(rule, text):
     """In float64, and in the other dtypes that the rule applies to."""
     expression, domain = split_domain(text)
