@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiers import rest
 
 import phintys
 import phintys.array_api as xp
@@ -33,6 +34,8 @@ DTYPES = [
     "complex64",
     "complex128",
 ]
+#: of which ``make test`` tries the functions of elements
+FIRST = ("int8", "float32")
 
 
 def expected_failures():
@@ -131,9 +134,11 @@ def assert_same(found, expected, dtype=None):
     np.testing.assert_allclose(found.value, expected, rtol=rtol, atol=rtol, equal_nan=True)
 
 
-def is_defined(name, function, *values):
+def is_defined(name, dtype, arity):
     """Whether the standard defines the function for the dtype, as far as NumPy does."""
-    dtype = values[0].dtype
+    dtype = np.dtype(dtype)
+    if name in (*ROUNDING, "round") and dtype.kind in "biu":
+        return True
     if name in ONLY_FLOATS and dtype not in FLOATS:
         return False
     if dtype.kind == "b" and not name.startswith(
@@ -141,29 +146,36 @@ def is_defined(name, function, *values):
     ):
         return False
     try:
-        found = function(*values)
+        with np.errstate(all="ignore"):
+            found = numpys(name)(*[np.ones(1, dtype)] * arity)
     except TypeError:
         return False
     # NumPy computes functions of small integers in float16, which the standard does not have
     return dtype in FLOATS or found.dtype.kind != "f"
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [*UNARY, *ROUNDING, "round"])
+def cases(names, arity):
+    """Functions with the dtypes that they are defined for, of which `FIRST` are not rest."""
+    return [
+        pytest.param(name, dtype, marks=[] if dtype in FIRST else [rest])
+        for name in names
+        for dtype in DTYPES
+        if is_defined(name, dtype, arity)
+    ]
+
+
+@pytest.mark.parametrize("name, dtype", cases([*UNARY, *ROUNDING, "round"], 1))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_unary(name, dtype):
     for shape in ((), (2, 3)):
         x = sample(dtype, shape)
         if name == "expm1" and dtype in ("complex64", "complex128"):
             x = np.where(np.isfinite(x), x, 1).astype(dtype)  # NumPy gives NaN for infinities
-        if name in (*ROUNDING, "round") and np.dtype(dtype).kind in "biu":
-            assert_same(getattr(xp, name)(xp.asarray(x)), x)
-        elif is_defined(name, numpys(name), x):
-            assert_same(getattr(xp, name)(xp.asarray(x)), numpys(name)(x))
+        keeps = name in (*ROUNDING, "round") and np.dtype(dtype).kind in "biu"
+        assert_same(getattr(xp, name)(xp.asarray(x)), x if keeps else numpys(name)(x))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name, dtype", cases(BINARY, 2))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_binary(name, dtype):
     """Of two arrays, and of an array and a Python number, which takes its dtype."""
@@ -171,13 +183,10 @@ def test_binary(name, dtype):
     function = getattr(xp, name)
     for a, b in SHAPES:
         x, y = sample(dtype, a), sample(dtype, b, 1)
-        if not is_defined(name, numpys(name), x, y):
-            continue
         assert_same(function(xp.asarray(x), xp.asarray(y)), numpys(name)(x, y))
     x, typed = sample(dtype, (3,)), np.asarray(number, dtype)
-    if is_defined(name, numpys(name), x, typed):
-        assert_same(function(xp.asarray(x), number), numpys(name)(x, typed))
-        assert_same(function(number, xp.asarray(x)), numpys(name)(typed, x))
+    assert_same(function(xp.asarray(x), number), numpys(name)(x, typed))
+    assert_same(function(number, xp.asarray(x)), numpys(name)(typed, x))
 
 
 def test_expm1_of_complex_infinities():

@@ -6,11 +6,21 @@ import shutil
 from typing import Any
 
 import pytest
+from tiers import rest
 
 import phintys
+from phintys.backends.llvm.machine.target import current
 
 #: mode and settings of each width of llvm
-WIDTHS = [pytest.param("FAST_RUN", {"vector_bits": n}, id=f"{n} bits") for n in (128, 256, 512)]
+WIDTHS = [
+    pytest.param(
+        "FAST_RUN",
+        {"vector_bits": n},
+        id=f"{n} bits",
+        marks=[] if n == current().register_bits else rest,
+    )
+    for n in (128, 256, 512)
+]
 #: those of mode C
 C = pytest.param(
     "C", {}, id="C", marks=pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")

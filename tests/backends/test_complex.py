@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -96,10 +97,9 @@ def arguments(op: Any, dtype: str) -> list[np.ndarray]:
     return [found[0].real > 0, *found[1:]] if op.name == "switch" else found
 
 
-@pytest.mark.parametrize("mode, settings", CODE)
-@pytest.mark.parametrize("dtype", COMPLEX)
-def test_functions(dtype: str, mode: str, settings: dict[str, Any]) -> None:
-    """Every function with a native form, on special values."""
+@cache
+def on_special_values(dtype: str) -> tuple[list[Any], ...]:
+    """Inputs; every function with a native form; values, and the results of the reference."""
     inputs, outs, values = [], [], []
     for name in NATIVE:
         args = arguments(TABLE[name], dtype)
@@ -107,9 +107,18 @@ def test_functions(dtype: str, mode: str, settings: dict[str, Any]) -> None:
         inputs += own
         outs.append(Elemwise(TABLE[name])(*own))
         values += args
-    f, reference = native(inputs, outs, mode, settings), compiled(inputs, outs, "FAST_COMPILE", {})
     with np.errstate(all="ignore"):
-        for name, found, wanted in zip(NATIVE, f(*values), reference(*values)):
+        return inputs, outs, values, compiled(inputs, outs, "FAST_COMPILE", {})(*values)
+
+
+@pytest.mark.parametrize("mode, settings", CODE)
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_functions(dtype: str, mode: str, settings: dict[str, Any]) -> None:
+    """Every function with a native form, on special values."""
+    inputs, outs, values, results = on_special_values(dtype)
+    f = native(inputs, outs, mode, settings)
+    with np.errstate(all="ignore"):
+        for name, found, wanted in zip(NATIVE, f(*values), results, strict=True):
             assert_close(found, wanted, name)
 
 
@@ -151,15 +160,20 @@ def moves(x: Any, m: Any, i: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+@cache
+def moves_of(dtype: str) -> tuple[list[Any], list[Any], Any]:
+    """Inputs, `moves` of them, and the function of the reference."""
+    inputs = [vector(dtype), pt.tensor("m", dtype=dtype, shape=(None, None)), pt.lvector("i")]
+    outs = moves(*inputs)
+    return inputs, outs, compiled(inputs, outs, "FAST_COMPILE", {})
+
+
 @pytest.mark.parametrize("mode, settings", CODE)
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_moves(dtype: str, mode: str, settings: dict[str, Any]) -> None:
     """Bits are kept, those of NaN and of zeros too."""
-    x, m, i = vector(dtype), pt.tensor("m", dtype=dtype, shape=(None, None)), pt.lvector("i")
-    outs = moves(x, m, i)
-    f, reference = (g([x, m, i], outs, mode_, s) for g, mode_, s in (
-        (native, mode, settings), (compiled, "FAST_COMPILE", {}),
-    ))  # fmt: skip
+    inputs, outs, reference = moves_of(dtype)
+    f = native(inputs, outs, mode, settings)
     rng, special = np.random.default_rng(0), pool(dtype, extremes=False)
     for n, rows, columns in ((3, 3, 3), (67, 9, 7), (256, 4, 65), (5, 40, 40)):
         vector_, matrix = rng.choice(special, n), rng.choice(special, (columns, rows)).T

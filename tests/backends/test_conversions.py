@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
+from phintys.backends.llvm.machine.target import current
 from phintys.scalar.conversion import converted
 from phintys.scalar.dtypes import ALL, COMPLEX, FLOAT, INTEGER, SIGNED
 
@@ -105,9 +107,16 @@ def test_numpy_agrees_where_it_is_defined(source):
         assert_same(given.astype(target), exact[inside])
 
 
+#: for tests that take long with JAX; `test_casts` of `test_transpilers` is a short one
+native_first = pytest.mark.parametrize(
+    "mode",
+    few(["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"], "FAST_RUN", "FAST_COMPILE", "C"),
+    indirect=True,
+)
 SOURCES = {"NUMBA": ["float32", "float64"], "JAX": ["float32", "float64", "uint64"]}
 
 
+@native_first
 def test_every_pair(mode):
     for source in SOURCES.get(mode, ALL):
         values = special(source)
@@ -182,6 +191,7 @@ BINARY += ["bitwise_xor", "bitwise_and", "bitwise_or"]
 UNARY = ["neg", "abs", "sqr", "sign", "invert"]
 
 
+@native_first
 def test_integers(mode):
     for dtype in INTEGER if mode not in ("JAX", "NUMBA") else ["int8", "uint64"]:
         a, b = integer_pairs(dtype)
@@ -212,7 +222,7 @@ def test_extremes_of_floats(mode):
             np.testing.assert_array_equal(np.asarray(found), want)
 
 
-@pytest.mark.parametrize("bits", [128, 256, 512])
+@pytest.mark.parametrize("bits", few([128, 256, 512], current().register_bits))
 def test_every_width_of_vectors(bits):
     with phintys.config.change_flags(vector_bits=bits):
         test_conversions_within_larger_expressions("FAST_RUN")

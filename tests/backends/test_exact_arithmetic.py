@@ -23,16 +23,16 @@ EXPRESSIONS = [
 @pytest.mark.parametrize("mode", ["llvm", "C"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("text", EXPRESSIONS)
-@pytest.mark.parametrize("n", [1, 3, 17, 130])
-def test_bits_are_those_of_numpy(mode, dtype, text, n):
+def test_bits_are_those_of_numpy(mode, dtype, text):
     variables = [pt.vector(name, dtype=dtype) for name in "xyz"]
-    values = (GEN.normal(size=(3, n)) * 10.0 ** GEN.integers(-5, 5, n)).astype(dtype)
     out = eval(text, dict(zip("xyz", variables)))
     compiled, numpy = (
         phintys.function(variables, out, mode=m, on_unused_input="ignore")
         for m in (mode, Mode("py", "fast_run"))  # the same graph
     )
-    np.testing.assert_array_equal(compiled(*values), numpy(*values))
+    for n in (1, 3, 17, 130):
+        values = (GEN.normal(size=(3, n)) * 10.0 ** GEN.integers(-5, 5, n)).astype(dtype)
+        np.testing.assert_array_equal(compiled(*values), numpy(*values))
 
 
 @pytest.mark.parametrize("make", [pt.softmax, pt.log_softmax, pt.logsumexp])

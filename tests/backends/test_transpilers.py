@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 import transpiler_cases as cases
+from tiers import few, rest
 from transpiler_cases import assert_same, compare, data
 
 import phintys
@@ -53,7 +54,10 @@ def batches(names, size=25):
         yield batch
 
 
-@pytest.mark.parametrize("names", list(batches(cases.ROWS)), ids=lambda names: names[0])
+BATCHES = list(batches(cases.ROWS))
+
+
+@pytest.mark.parametrize("names", few(BATCHES, BATCHES[0]), ids=lambda names: names[0])
 def test_rows_of_floats(mode, names):
     names = [n for n in names if cases.accepts(n, "float64")]
     compare(mode, *cases.row_graph(names, "float64"), names)
@@ -403,12 +407,14 @@ def test_fallbacks(mode):
     v = pt.dvector()
     first, second = Pair()(v)
     compare(mode, [v], [first * 2, second + 1, Elemwise(UserScalar())(v)], [x])
-    a, b = np.array([12, 18]), np.array([8, 27])
-    rows = ["gcd", "lcm", "pow", "hyp2f1_der_a", "gammainc_der", "betainc_der_b", "heaviside"]
-    for name in rows:
-        dtype = "int64" if name in ("gcd", "lcm", "pow") else "float64"
-        given = [a, b] if name in ("gcd", "lcm") else cases.arguments(name, dtype)
-        compare_values(mode, lambda *v, name=name: [elementwise(name)(*v)], *given)
+    given = {name: [np.array([12, 18]), np.array([8, 27])] for name in ("gcd", "lcm")}
+    given["pow"] = cases.arguments("pow", "int64")
+    for name in ("hyp2f1_der_a", "gammainc_der", "betainc_der_b", "heaviside"):
+        given[name] = cases.arguments(name, "float64")
+    variables = {name: matrices(*values) for name, values in given.items()}
+    outputs = [elementwise(name)(*variables[name]) for name in given]
+    inputs, values = (list(itertools.chain(*d.values())) for d in (variables, given))
+    compare(mode, inputs, outputs, values, list(given))
 
 
 class DoubleType(Type):
@@ -497,6 +503,7 @@ def test_lengths_that_depend_on_values_in_jax():
         f([1.0, 2.0])
 
 
+@rest
 @pytest.mark.needs("numba")
 def test_masks_in_numba():
     x = pt.dmatrix()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matrix_nodes import SMOOTH
-from tensor_checks import assert_like, check_batched, evaluate
+from tensor_checks import RTOL, assert_like, check_batched, evaluate, symbols
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -18,10 +19,30 @@ RNG = np.random.default_rng(0)
 RAGGED = {"Nonzero", "ARange"}
 
 
-@pytest.mark.parametrize("name", [n for n in SMOOTH if n not in RAGGED])
-def test_every_family(name):
-    build, values = SMOOTH[name]
-    check_batched(build, values)
+FAMILIES = [n for n in SMOOTH if n not in RAGGED]
+
+
+@pytest.mark.parametrize("first", few(range(10), 0, 5))
+def test_every_family(first):
+    """Batches of two: one function of many batches, and one of their items."""
+    inputs, outputs, batched, found, batches = [], [], [], [], []
+    for name in FAMILIES[first::10]:
+        build, values = SMOOTH[name]
+        values = [np.asarray(v) for v in values]
+        stacks = [np.stack([v, v[::-1] if v.ndim else v + 1]) for v in values]
+        xs, many = symbols(values), symbols(stacks)
+        out = build(*xs)
+        found.append(vectorize_graph(out, dict(zip(xs, many, strict=True))))
+        inputs, outputs = inputs + xs, [*outputs, out]
+        batched, batches = batched + many, batches + stacks
+    results = evaluate(found, batched, batches)
+    f = phintys.function(inputs, outputs, on_unused_input="ignore")
+    items = zip(*(f(*(b[i] for b in batches)) for i in range(2)), strict=True)
+    for name, result, expected in zip(FAMILIES[first::10], results, items, strict=True):
+        expected = np.stack(expected)
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype), name
+        rtol = RTOL.get(expected.dtype.name, 1e-12)
+        np.testing.assert_allclose(result, expected, rtol=rtol, atol=rtol, err_msg=name)
 
 
 @pytest.mark.parametrize("name", ["Dot", "Softmax", "AdvancedSubtensor", "Join", "Prod", "Reshape"])

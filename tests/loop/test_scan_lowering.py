@@ -6,10 +6,12 @@ import shutil
 
 import numpy as np
 import pytest
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
 from phintys.backends.c.compiler import COMPILERS
+from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.loop import Scan, ScanInfo
@@ -19,8 +21,10 @@ from phintys.lowering.program import Kernel, Loop, Python
 RNG = np.random.default_rng(7)
 MODES = [("FAST_RUN", 128), ("FAST_RUN", 256), ("FAST_RUN", 512), ("C", 0)]
 needs_c = pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C compiler")
+own = current().register_bits
+marks = [needs_c if m == "C" else () if bits == own else rest for m, bits in MODES]
 modes = pytest.mark.parametrize(
-    "mode, bits", [pytest.param(*m, marks=needs_c if m[0] == "C" else ()) for m in MODES]
+    "mode, bits", [pytest.param(*m, marks=mark) for m, mark in zip(MODES, marks)]
 )
 
 

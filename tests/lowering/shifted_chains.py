@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from typing import Any
+
+from programs import program_of
 
 import phintys
 import phintys.tensor as pt
+from phintys.lowering.program import Program
 
 
 def chain(seed: int, rank: int = 1, steps: int = 6) -> tuple[list[Any], list[Any]]:
@@ -23,14 +27,18 @@ def chain(seed: int, rank: int = 1, steps: int = 6) -> tuple[list[Any], list[Any
     return inputs, [values[-1], *rng.sample(values[len(inputs) :], 1)]
 
 
-def function(seed: int, rank: int = 1, steps: int = 6, **options: Any) -> Any:
-    """The compiled `chain`."""
-    return compiled(*chain(seed, rank, steps), **options)
+def program(seed: int, rank: int = 1, steps: int = 6) -> Program:
+    """The Program of the `chain`, which may not use all inputs."""
+    return program_of(*chain(seed, rank, steps), on_unused_input="ignore")
 
 
-def compiled(inputs: list[Any], outputs: list[Any], **options: Any) -> Any:
-    """A function of the chain, which may not use all inputs."""
-    return phintys.function(inputs, outputs, on_unused_input="ignore", **options)
+@cache
+def with_reference(seed: int, rank: int) -> tuple[list[Any], Program, Any]:
+    """The inputs of the `chain`, its Program, and its function in mode FAST_COMPILE."""
+    inputs, outputs = chain(seed, rank)
+    options: dict[str, Any] = {"on_unused_input": "ignore"}
+    reference = phintys.function(inputs, outputs, mode="FAST_COMPILE", **options)
+    return inputs, program_of(inputs, outputs, **options), reference
 
 
 def _window(low: int, high: int, shift: int) -> slice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -16,27 +17,40 @@ C = np.arange(1.0, 11)
 A = np.arange(800.0).reshape(400, 2)
 
 
-def check(inputs, outputs, *values, rewritten=True):
-    """Compare the interpreter, machine code and C with the reference."""
-    mode = None if rewritten else phintys.Mode("llvm", None)
-    options = {"on_unused_input": "ignore"}
-    want = phintys.function(inputs, outputs, mode="FAST_COMPILE", **options)(*values)
-    native = phintys.function(inputs, outputs, mode=mode, **options)
-    results = [native(*values), phintys.function(inputs, outputs, mode="C", **options)(*values)]
-    results.append(interpret(native.program, *(np.asarray(v) for v in values)))
-    for got in results:
-        for g, w in zip(got, want, strict=True):
-            np.testing.assert_allclose(g, w, strict=True)
+class Functions:
+    """Functions of one graph as machine code, in C, and of the reference."""
+
+    def __init__(self, inputs, outputs, rewritten=True):
+        native = None if rewritten else phintys.Mode("llvm", None)
+        self.native, self.c, self.reference = (
+            phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+            for mode in (native, "C", "FAST_COMPILE")
+        )
+
+    def interpreted(self, *values):
+        return interpret(self.native.program, *(np.asarray(v) for v in values))
+
+    def agree(self, *values):
+        """Compare the interpreter, machine code and C with the reference."""
+        want = self.reference(*values)
+        for f in (self.native, self.c, self.interpreted):
+            for g, w in zip(f(*values), want, strict=True):
+                np.testing.assert_allclose(g, w, strict=True)
+
+    def fail(self, error, *values):
+        for f in (self.native, self.c, self.reference):
+            with pytest.raises(error):
+                f(*values)
+        with pytest.raises(StepFailure):
+            self.interpreted(*values)
+
+
+def check(inputs, outputs, *values):
+    Functions(inputs, outputs).agree(*values)
 
 
 def fails(inputs, outputs, error, *values):
-    for mode in (None, "C", "FAST_COMPILE"):
-        f = phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
-        with pytest.raises(error):
-            f(*values)
-    with pytest.raises(StepFailure):
-        program = phintys.function(inputs, outputs, on_unused_input="ignore").program
-        interpret(program, *(np.asarray(v) for v in values))
+    Functions(inputs, outputs).fail(error, *values)
 
 
 def positions(y):
@@ -96,15 +110,10 @@ def test_lengths_that_must_be_equal_are_checked_before_they_are_relied_on(start)
     indices[0], indices[start] = start, start
     indices[start] = 10
     short = np.arange(2.0)
-    with pytest.raises((ValueError, AssertionError)):
-        phintys.function([x, y, i], [first, second], mode="FAST_COMPILE")(short, C, indices)
-    f = phintys.function([x, y, i], [first, second])
-    g = phintys.function([x, y, i], [first, second], mode="C")
+    functions = Functions([x, y, i], [first, second])
     for _ in range(3):
-        for h in (f, g):
-            with pytest.raises((ValueError, AssertionError)):
-                h(short, C, indices)
-    check([x, y, i], [first, second], C, C, indices)
+        functions.fail((ValueError, AssertionError), short, C, indices)
+    functions.agree(C, C, indices)
 
 
 def test_what_relies_on_a_late_check_follows_it():
@@ -137,7 +146,7 @@ def test_parts_of_results_of_row_reductions(rewritten):
         pt.softmax(a, axis=1)[:3] * 2,
         pt.second(pt.zeros((k,)), s[0]),
     ]
-    check([a, k], outputs, A, 3, rewritten=rewritten)
+    Functions([a, k], outputs, rewritten).agree(A, 3)
 
 
 @pytest.mark.parametrize("k", [0, 1, 3, 6])
@@ -156,9 +165,10 @@ def test_reshape_to_lengths_that_come_late(k):
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"])
 def test_positions_out_of_range(dtype):
     x, i = pt.dvector("x"), pt.scalar("i", dtype=dtype)
+    functions = Functions([x, i], [x[i] * 2])
     for value in (10, -11, np.iinfo(dtype).max, np.iinfo(dtype).min):
         if np.iinfo(dtype).min <= value <= np.iinfo(dtype).max and not -10 <= value < 10:
-            fails([x, i], [x[i] * 2], IndexError, C, np.asarray(value, dtype))
+            functions.fail(IndexError, C, np.asarray(value, dtype))
     outputs = [x[i] * 2, x[:i].sum()]
     if dtype != "uint64":  # modulo a length it is a float, as in NumPy
         outputs.append(pt.take(x, i + i, mode="wrap"))
@@ -178,9 +188,10 @@ def test_no_positions(k, dtype):
         x[zeros + zeros] * 2,
         pt.set_subtensor(x[zeros], x[zeros] + 1),
     ]
-    check([x, n], outputs, C, k)
+    functions = Functions([x, n], outputs)
+    functions.agree(C, k)
     if not k:
-        check([x, n], outputs, C[:0], k)
+        functions.agree(C[:0], k)
     else:
         fails([x, n], [x[zeros]], IndexError, C[:0], k)
         fails([x, n], [pt.set_subtensor(x[zeros], 5.0)], IndexError, C[:0], k)
@@ -227,11 +238,12 @@ def test_integers_in_inputs_are_known_from_the_start():
     np.testing.assert_array_equal(f(C, np.int32(3)), C[4:] * 2)
 
 
-def test_long_computations_of_an_integer():
+@pytest.mark.parametrize("steps", few([300, 3000], 300))
+def test_long_computations_of_an_integer(steps):
     """An expression of lengths stays short, however long an integer is computed with."""
     x, k = pt.dvector("x"), pt.lscalar("k")
     i = k
-    for step in range(3000):
+    for step in range(steps):
         i = pt.maximum(i * 3, i + step) // 3 % 7
     f = phintys.function([x, k], x[i:])
     g = phintys.function([x, k], x[i:], mode="FAST_COMPILE")
@@ -288,5 +300,6 @@ def test_reads_of_an_update_instead_of_what_it_writes_wait_for_no_later_check():
     z = pt.set_subtensor(x[1:-1], written * 2 + y[2:])
     k = pt.cast(pt.sum(z > 0) % 3, "int64")
     out = pt.set_subtensor(y[k:], pt.cos(z)[: y[k:].shape[0]])
+    functions = Functions([x], [out])
     for n in (2, 3, 9, 40):
-        check([x], [out], np.random.default_rng(n).normal(size=n))
+        functions.agree(np.random.default_rng(n).normal(size=n))

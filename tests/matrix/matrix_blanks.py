@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from matrix_run import Cell
+from matrix_cells import Cell
 
 
 @dataclass(frozen=True)

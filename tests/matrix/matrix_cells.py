@@ -57,6 +57,18 @@ class Column:
         return f"{self.family} {self.name} {self.dtype} {self.ranks}"
 
 
+@dataclass(frozen=True)
+class Cell:
+    """What is counted: a column on a backend with one shape kind."""
+
+    column: Column
+    kind: str
+    backend: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}: {self.column}, {self.kind}"
+
+
 def strided(a: np.ndarray) -> np.ndarray:
     """The same values, with negative strides; matrices are also transposed in memory."""
     if a.ndim == 0:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from functools import cache, partial
 from typing import Any
 from zlib import crc32
@@ -17,7 +16,9 @@ from zlib import crc32
 import matrix_elementwise
 import matrix_structured
 import numpy as np
-from matrix_cells import Column
+from matrix_blanks import blank_of
+from matrix_cells import Cell, Column
+from matrix_elementwise import SLOW
 
 import phintys
 from phintys.backends.llvm.machine.target import current
@@ -39,22 +40,15 @@ CHUNK = 40
 #: backends that take a tenth of a second and more for each column, those that repeat another, and
 #: C and the interpreter, which share their Programs with llvm
 SAMPLED = ("C", "interpreter", "numba", "jax", *WIDTHS)
+#: what of the sample for Numba ``make test`` runs: one cheap column of a kind of op
+FIRST_ON_NUMBA = {
+    "mul complex128", "log2 float64", "left_shift uint8", "sum axis=0 float64", "eye bool",
+    "stack float64", "x[1:-1] float32", "dot mm float32",
+}  # fmt: skip
 FULL = os.environ.get("PHINTYS_TESTS") == "full"
 #: relative and absolute tolerance by dtype of the result
 RTOL = {"float16": 4e-3, "float32": 3e-5, "complex64": 3e-5}
 ATOL = {"float16": 1e-3, "float32": 1e-6, "complex64": 1e-6}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What is counted: a column on a backend with one shape kind."""
-
-    column: Column
-    kind: str
-    backend: str
-
-    def __str__(self) -> str:
-        return f"{self.backend}: {self.column}, {self.kind}"
 
 
 @cache
@@ -87,19 +81,38 @@ def columns(backend: str) -> list[Column]:
 
 
 @cache
-def chunks(backend: str) -> dict[str, list[Column]]:
-    """Columns of one family and with the same shape kinds, at most `CHUNK` together.
+def is_first(backend: str, column: Column) -> bool:
+    """Whether ``make test`` runs a column: not if it is slow, or much like one on another backend.
 
-    Those with float16 are apart: Numba has no such values, and would run the whole function in
-    Python.
+    Columns of `SLOW` run in float64 on numpy and llvm.
     """
-    groups: dict[tuple[str, tuple[str, ...], bool], list[Column]] = {}
+    if backend in WIDTHS:
+        return False
+    if backend == "numba":
+        return f"{column.name} {column.dtype}" in FIRST_ON_NUMBA
+    if column.name in SLOW:
+        return column.dtype == "float64" and backend in ("numpy", "llvm")
+    return backend != "jax" or (column.dtype == "float64" and crc32(column.name.encode()) % 3 == 0)
+
+
+@cache
+def chunks(backend: str) -> dict[str, list[Column]]:
+    """Columns with the same shape kinds, at most `CHUNK` together, by number and families.
+
+    All columns of a chunk are in ``make test``, or none (`is_first`).  Apart are float16, since
+    Numba has no such values and would run the whole function in Python, and blanks, which may fail
+    to compile.
+    """
+    groups: dict[Hashable, list[Column]] = {}
     for c in columns(backend):
-        groups.setdefault((c.family, c.kinds, "float16" in (c.dtype, c.name[5:])), []).append(c)
+        is_blank = blank_of(Cell(c, c.kinds[0], backend)) is not None
+        halves = "float16" in (c.dtype, c.name[5:])
+        key = is_first(backend, c), frozenset(c.kinds), halves, is_blank
+        groups.setdefault(key, []).append(c)
+    parts = [g[start : start + CHUNK] for g in groups.values() for start in range(0, len(g), CHUNK)]
     return {
-        f"{family} {number}.{start // CHUNK}": group[start : start + CHUNK]
-        for number, ((family, _, _), group) in enumerate(groups.items())
-        for start in range(0, len(group), CHUNK)
+        f"{k} {', '.join(dict.fromkeys(c.family for c in part))}": part
+        for k, part in enumerate(parts)
     }
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hand_built import Builder, Failed, native
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -20,6 +23,9 @@ from phintys.backends.llvm.runtime.libraries import _blas_threads
 from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Call, Kernel, Loop
+
+sys.path.append(str(Path(__file__).parents[2] / "lowering"))
+from programs import program_of
 
 pytestmark = pytest.mark.widths
 
@@ -35,10 +41,6 @@ def short():
         patch.setattr(costs, "ROW_BLOCK_THREADS", 1 << 20)
         patch.setattr(costs, "ROW_BLOCK_MULTIPLE", 1)
         yield
-
-
-def program_of(inputs, outputs, **options):
-    return phintys.function(inputs, outputs, **options).program
 
 
 def found(program):
@@ -429,9 +431,21 @@ def test_the_second_of_two_blocks_has_as_many_columns():
 
 
 @pytest.mark.own_width
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(4, 25))
 def test_programs_compute_what_the_interpreter_does(seed, size):
+    check_random_rows(seed, size)
+
+
+@rest
+@pytest.mark.own_width
+@settings(max_examples=55, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(4, 25))
+def test_more_programs_compute_what_the_interpreter_does(seed, size):
+    check_random_rows(seed, size)
+
+
+def check_random_rows(seed, size):
     values = RandomRows(seed)
     values.grow(size)
     with pytest.MonkeyPatch.context() as patch:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from native_functions import WIDTHS, C, native
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -31,13 +32,14 @@ LANES = {"float64": 4, "float32": 8}
 BOUND = 2.0
 WITHOUT_FMA = 3.0  # corrections of products and quotients are lost
 BELOW_WITHOUT_FMA = 6.0  # of functions with poles, for arguments below 0
-COUNT = 150
+#: of points in each range; those of the second one are the rest
+COUNTS = pytest.mark.parametrize("count", few([30, 120], 30))
 
 
 @cache
-def sample(name: str, dtype: str) -> tuple[list[np.ndarray], np.ndarray]:
+def sample(name: str, dtype: str, count: int) -> tuple[list[np.ndarray], np.ndarray]:
     """Arguments, in float64 with those of the table, and exact results."""
-    args = accuracy.arguments(name, dtype, COUNT)
+    args = accuracy.arguments(name, dtype, count)
     exact = accuracy.exact_values(name, args)
     if dtype == "float32":
         return args, exact
@@ -46,8 +48,8 @@ def sample(name: str, dtype: str) -> tuple[list[np.ndarray], np.ndarray]:
     return args, np.concatenate([exact, values], axis=1)
 
 
-def check_error(name: str, dtype: str, wide: np.ndarray, fuses: bool) -> None:
-    args, exact = sample(name, dtype)
+def check_error(name: str, dtype: str, count: int, wide: np.ndarray, fuses: bool) -> None:
+    args, exact = sample(name, dtype, count)
     found, x = accuracy.errors(name, args, wide, exact), args[0]
     bound = 0.6 if dtype == "float32" else BOUND if fuses else WITHOUT_FMA
     assert found[x > 0].max() <= bound, (dtype, [a[np.argmax(found)] for a in args])
@@ -55,23 +57,25 @@ def check_error(name: str, dtype: str, wide: np.ndarray, fuses: bool) -> None:
     assert found.max() <= below, (dtype, [a[np.argmax(found)] for a in args])
 
 
+@COUNTS
 @pytest.mark.parametrize("name", NAMES)
-def test_error(name: str) -> None:
+def test_error(name: str, count: int) -> None:
     for dtype, width in LANES.items():
-        args, _ = sample(name, dtype)
+        args, _ = sample(name, dtype, count)
         compiled = accuracy.Compiled(name, dtype, width)
         wide = compiled(*args)
         np.testing.assert_array_equal(accuracy.Compiled(name, dtype, 1)(*args), wide)
-        check_error(name, dtype, wide, compiled.fuses)
+        check_error(name, dtype, count, wide, compiled.fuses)
 
 
+@COUNTS
 @pytest.mark.parametrize("name", NAMES)
-def test_error_without_a_fused_multiply_add(name: str) -> None:
+def test_error_without_a_fused_multiply_add(name: str, count: int) -> None:
     if not accuracy.Compiled(name, "float64", 1).is_x86:
         pytest.skip("describes an x86-64 machine")
     compiled = accuracy.Compiled(name, "float64", 4, "x86-64", "+sse2")
-    args, _ = sample(name, "float64")
-    check_error(name, "float64", compiled(*args), False)
+    args, _ = sample(name, "float64", count)
+    check_error(name, "float64", count, compiled(*args), False)
 
 
 @pytest.mark.parametrize("name", accuracy.NAMES)

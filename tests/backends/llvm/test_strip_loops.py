@@ -11,6 +11,7 @@ import pytest
 from hand_built import Failed, native
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -35,18 +36,31 @@ def short(patch, bytes_, cached=0, unit=1):
     patch.setattr(windows, "_UNIT", unit)
 
 
-@pytest.mark.parametrize("rank", [1, 2])
-@settings(max_examples=15, deadline=None)
-@given(
+drawn_chains = given(
     seed=st.integers(0, 2**20),
     strip=st.sampled_from([1, 3, 8, 17]),
     cached=st.sampled_from([0, 0, 500]),
     distant=st.booleans(),
 )
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@settings(max_examples=5, deadline=None)
+@drawn_chains
 def test_strips_change_no_result(rank, seed, strip, cached, distant):
-    inputs, outputs = shifted_chains.chain(seed, rank)
-    program = shifted_chains.compiled(inputs, outputs).program
-    reference = shifted_chains.compiled(inputs, outputs, mode="FAST_COMPILE")
+    check_strips(rank, seed, strip, cached, distant)
+
+
+@rest
+@pytest.mark.parametrize("rank", [1, 2])
+@settings(max_examples=10, deadline=None)
+@drawn_chains
+def test_strips_of_more_chains_change_no_result(rank, seed, strip, cached, distant):
+    check_strips(rank, seed, strip, cached, distant)
+
+
+def check_strips(rank, seed, strip, cached, distant):
+    inputs, program, reference = shifted_chains.with_reference(seed, rank)
     with pytest.MonkeyPatch.context() as patch:
         short(patch, strip * 40, cached)
         patch.setattr(costs, "NEAR_BLOCKS", 0 if distant else 64)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -28,9 +29,21 @@ def smaller():
 
 
 @pytest.mark.own_width
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_expressions_of_permuted_arrays(smaller, data):
+    check_permuted_arrays(data)
+
+
+@rest
+@pytest.mark.own_width
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_more_expressions_of_permuted_arrays(smaller, data):
+    check_permuted_arrays(data)
+
+
+def check_permuted_arrays(data):
     rank = data.draw(st.integers(2, 3))
     shape = data.draw(st.tuples(*[LENGTHS] * rank))
     orders = [data.draw(st.permutations(range(rank))) for _ in range(2)]
@@ -75,10 +88,25 @@ def views(draw, shape):
     return lambda x: x[slices].transpose(order), start
 
 
+of_any_dtype = given(data=st.data(), dtype=st.sampled_from(sorted(NATIVE_DTYPES)))
+
+
 @pytest.mark.own_width
-@settings(max_examples=60, deadline=None)
-@given(data=st.data(), dtype=st.sampled_from(sorted(NATIVE_DTYPES)))
+@settings(max_examples=20, deadline=None)
+@of_any_dtype
 def test_views_of_any_dtype(smaller, data, dtype):
+    check_views(data, dtype)
+
+
+@rest
+@pytest.mark.own_width
+@settings(max_examples=40, deadline=None)
+@of_any_dtype
+def test_more_views_of_any_dtype(smaller, data, dtype):
+    check_views(data, dtype)
+
+
+def check_views(data, dtype):
     shape = data.draw(st.tuples(*[LENGTHS] * 3).filter(lambda s: np.prod(s) <= 2**16))
     (first, a_shape), (second, b_shape) = data.draw(views(shape)), data.draw(views(shape))
     x, y = (pt.tensor(name, dtype=dtype, shape=(None,) * 3) for name in "xy")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiers import few
 
 from phintys.backends.llvm.vecmath import BINARY, CALLED, define, requirements, symbol
 from phintys.backends.llvm.vecmath import SUPPORTED as ALL
@@ -29,6 +30,8 @@ EACH = pytest.mark.parametrize("dtype", DTYPES)
 UNARY = sorted(SUPPORTED - BINARY)
 LOG2_RANGE = {"float64": (-1074.0, 1023.0), "float32": (-149.0, 127.0)}
 POINTS = 1500  # per range; there are four to six
+#: those that are compared with mpmath, which is slow
+COUNTS = pytest.mark.parametrize("count", few([300, 1200], 300))
 
 #: Where the function is neither constant, nor infinite, nor undefined, in float64.
 WIDE = {
@@ -73,7 +76,7 @@ def _spread(rng: np.random.Generator, low: float, high: float, count: int) -> np
 
 def arguments(name: str, dtype: str, count: int = POINTS) -> np.ndarray:
     """Random points of a unary function: wide, small, of all magnitudes, beside the turns."""
-    rng = np.random.default_rng(zlib.crc32(f"{name} {dtype}".encode()))
+    rng = np.random.default_rng(zlib.crc32(f"{name} {dtype} {count}".encode()))
     low, high = WIDE[name]
     if dtype == "float32" and name in NARROW_EXPONENTIALS:
         low, high = max(low / 7.2, -150.0), high / 8 if high > 100 else high
@@ -97,7 +100,7 @@ def arguments(name: str, dtype: str, count: int = POINTS) -> np.ndarray:
 
 def points_of_plane(dtype: str, count: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """Ordinates and abscissae of all magnitudes, mostly near each other, some equal."""
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(count)
     low, high = LOG2_RANGE[dtype]
     y = _spread(rng, low, high, 4 * count)
     ratio = np.exp2(rng.uniform(-1, 1, 4 * count)) ** rng.choice([0, 0.01, 1, 20, 60], 4 * count)
@@ -108,7 +111,7 @@ def points_of_plane(dtype: str, count: int = POINTS) -> tuple[np.ndarray, np.nda
 
 def powers(dtype: str, count: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """Bases and exponents whose powers cover the range of results and the bases beside 1."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(count)
     bits = -LOG2_RANGE[dtype][0]
     x = np.exp2(
         np.concatenate([
@@ -131,17 +134,24 @@ def compiled(name: str, dtype: str, width: int, cpu: str = "", features: str = "
     return harness.Compiled(name, dtype, width, cpu, features)
 
 
+def sample(name: str, dtype: str, count: int = POINTS) -> tuple[np.ndarray, ...]:
+    """Arguments of any function."""
+    return PAIRS[name](dtype, count) if name in BINARY else (arguments(name, dtype, count),)
+
+
 @cache
-def sample(name: str, dtype: str) -> tuple[tuple[np.ndarray, ...], list]:
+def with_results(name: str, dtype: str, count: int) -> tuple[tuple[np.ndarray, ...], list]:
     """Arguments and exact results."""
-    args = PAIRS[name](dtype) if name in BINARY else (arguments(name, dtype),)
+    args = sample(name, dtype, count)
     with mp.workdps(50):
         return args, harness.exact_values(name, *args)
 
 
-def worst(name: str, dtype: str, cpu: str = "", features: str = "") -> tuple[float, tuple]:
+def worst(
+    name: str, dtype: str, count: int, cpu: str = "", features: str = ""
+) -> tuple[float, tuple]:
     """The greatest error in ulps and where it is."""
-    args, exact = sample(name, dtype)
+    args, exact = with_results(name, dtype, count)
     got = compiled(name, dtype, NATIVE[dtype], cpu, features)(*args)
     with mp.workdps(50):
         errors = harness.ulps(got, exact, dtype)
@@ -150,27 +160,29 @@ def worst(name: str, dtype: str, cpu: str = "", features: str = "") -> tuple[flo
 
 
 @EACH
+@COUNTS
 @pytest.mark.parametrize("name", NAMES)
-def test_error_is_at_most_two_ulps(name: str, dtype: str) -> None:
-    error, where = worst(name, dtype)
+def test_error_is_at_most_two_ulps(name: str, count: int, dtype: str) -> None:
+    error, where = worst(name, dtype, count)
     assert error <= 2, where
 
 
 @EACH
+@COUNTS
 @pytest.mark.parametrize("name", NAMES)
-def test_error_without_a_fused_multiply_add(name: str, dtype: str) -> None:
+def test_error_without_a_fused_multiply_add(name: str, count: int, dtype: str) -> None:
     if not compiled(name, dtype, 2).is_x86:
         pytest.skip("describes an x86-64 machine")
     function = compiled(name, dtype, NATIVE[dtype], "x86-64", "+sse2")
     assert "fma" not in function.assembly, "a call of libm's fma is slow"
-    error, where = worst(name, dtype, "x86-64", "+sse2")
+    error, where = worst(name, dtype, count, "x86-64", "+sse2")
     assert error <= 3, where
 
 
 @EACH
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lane_depends_on_neither_width_nor_neighbours(name: str, dtype: str) -> None:
-    args, _ = sample(name, dtype)
+    args = sample(name, dtype)
     wide = compiled(name, dtype, NATIVE[dtype])(*args)
     np.testing.assert_array_equal(compiled(name, dtype, 1)(*args), wide)
     np.testing.assert_array_equal(compiled(name, dtype, 2)(*(a[::-1] for a in args))[::-1], wide)
@@ -179,7 +191,7 @@ def test_a_lane_depends_on_neither_width_nor_neighbours(name: str, dtype: str) -
 @EACH
 @pytest.mark.parametrize("name", NAMES)
 def test_optimisation_changes_no_bit(name: str, dtype: str) -> None:
-    args, _ = sample(name, dtype)
+    args = sample(name, dtype)
     optimised = harness.Compiled(name, dtype, NATIVE[dtype], optimise=True)
     np.testing.assert_array_equal(optimised(*args), compiled(name, dtype, NATIVE[dtype])(*args))
 

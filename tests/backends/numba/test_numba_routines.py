@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matrix_nodes import alone, examples
+from tiers import few
 
 import phintys
 
@@ -17,10 +18,14 @@ OPS = [cls for cls, function in numba_funcify.registry.items() if function is by
 
 
 def test_all_are_here():
-    assert {linalg.Eigvalsh, linalg.Lstsq, checks.FittingFilters} <= set(OPS)
+    assert {linalg.Eigvalsh, linalg.Lstsq, checks.FittingFilters, *CHEAP} <= set(OPS)
 
 
-@pytest.mark.parametrize("cls", OPS, ids=lambda cls: cls.__name__)
+#: the others call the same functions of the library from longer routines, which compile for seconds
+CHEAP = linalg.PivotToPermutations, linalg.SolveTriangular
+
+
+@pytest.mark.parametrize("cls", few(OPS, *CHEAP), ids=lambda cls: cls.__name__)
 def test_values(cls):
     node, values = examples("float64")[cls][0]
     inputs, new, places = alone(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -156,10 +157,14 @@ def draw(rng, v, domain="reals", exchanged=None):
     return np.asarray(DOMAINS[domain](rng, shape)).astype(dtype)
 
 
+@lru_cache(8)  # one expression is evaluated for many draws
+def runner(inputs, outputs):
+    return Runner(FunctionGraph(list(inputs), list(outputs), clone=True))
+
+
 def evaluate(outputs, given):
     """Values by the reference backend."""
-    fgraph = FunctionGraph(list(given), list(outputs), clone=True)
-    return Runner(fgraph)(list(given.values()))
+    return runner(tuple(given), tuple(outputs))(list(given.values()))
 
 
 def canonical(out, **options):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -37,10 +39,9 @@ def _reduced(reduce: Any, term: str, x: Any, v: Any, s: Any, **dtypes: str) -> A
     return reduce(out, axis=-1, **dtypes) if term == "nested" else out
 
 
-@pytest.mark.parametrize("term", TERMS)
-@pytest.mark.parametrize("given", DTYPES)
-def test_accumulators(term, given):
-    """Each dtype of result and accumulator, rewritten in NumPy and compiled."""
+@cache
+def case(term, given):
+    """Inputs, outputs for each dtype of result and accumulator, arguments, expected values."""
     v, s = pt.vector("v", dtype=given), pt.scalar("s", dtype=given)
     x = pt.matrix("x", dtype=given)
     outputs = []
@@ -52,10 +53,20 @@ def test_accumulators(term, given):
     assert outputs
     values = np.array(VALUES[np.dtype(given).kind], given)
     arguments = (np.stack([values, values]), values, values[0])
-    mode = Mode("py", None)
-    expected = phintys.function([x, v, s], outputs, mode=mode, on_unused_input="ignore")(*arguments)
-    for mode in (None, Mode("py", "fast_run"), Mode("c", "fast_run"), Mode("jax", "fast_run")):
-        f = phintys.function([x, v, s], outputs, mode=mode, on_unused_input="ignore")
-        for found, right, y in zip(f(*arguments), expected, outputs, strict=True):
-            assert found.dtype == right.dtype
-            np.testing.assert_allclose(found, right, rtol=1e-5, err_msg=str(y.owner.op))
+    f = phintys.function([x, v, s], outputs, mode=Mode("py", None), on_unused_input="ignore")
+    return [x, v, s], outputs, arguments, f(*arguments)
+
+
+@pytest.mark.parametrize("linker", few(["llvm", "py", "c", "jax"], "llvm", "py"))
+@pytest.mark.parametrize("given", few(DTYPES, "bool", "int8", "float32"))
+@pytest.mark.parametrize("term", TERMS)
+def test_accumulators(term, given, linker):
+    """Rewritten, on each backend, as without rewriting in NumPy."""
+    if linker == "jax":
+        pytest.importorskip("jax")
+    inputs, outputs, arguments, expected = case(term, given)
+    mode = Mode(linker, "fast_run")
+    f = phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+    for found, right, y in zip(f(*arguments), expected, outputs, strict=True):
+        assert found.dtype == right.dtype
+        np.testing.assert_allclose(found, right, rtol=1e-5, err_msg=str(y.owner.op))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from expressions import build, draw, evaluate, where_it_applies
+from tiers import few
 
 import phintys
 import phintys.tensor as pt
@@ -42,13 +43,18 @@ def misfits(inputs: list[Any], domain: str) -> Iterator[dict[Any, Any]]:
                 yield values | {v: np.resize(values[v], lengths).astype(v.type.dtype)}
 
 
+def has_open_lengths(text: str) -> bool:
+    inputs = build(text.partition("|")[0].strip())[1]
+    return any(None in getattr(v.type, "shape", ()) for v in inputs)
+
+
 @pytest.mark.parametrize(
     ("rule", "text"),
     [
         pytest.param(r, text, id=f"{r.name} at {text}")
         for r in KEEPING
         if isinstance(r.tested_on, tuple)
-        for text in r.tested_on
+        for text in filter(has_open_lengths, r.tested_on)
     ],
 )
 def test_rule_keeps_the_errors_of_wrong_lengths(rule: Any, text: str) -> None:
@@ -92,7 +98,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("matrix", RECTANGLES)
+@pytest.mark.parametrize("matrix", few(RECTANGLES, "zeros", "tril", "batch"))
 def test_matrix_that_is_not_square(name: str, matrix: str) -> None:
     out = FUNCTIONS[name](RECTANGLES[matrix])
     plain, fast = (

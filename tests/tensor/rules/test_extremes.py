@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from exact import errors
 from expressions import draw, evaluate, folded
-from test_laws import EQUATIONS, FUNCTIONS, build, examples, split_domain, where_it_applies
+from test_laws import (
+    ANY_RANK,
+    EQUATIONS,
+    FUNCTIONS,
+    build,
+    split_domain,
+    where_it_applies,
+)
+from tiers import rest
 
 import phintys
 from phintys.graph.traversal import io_toposort
@@ -134,7 +144,8 @@ def check(rule, inputs, out, domain="reals"):
     failures = check_rule(
         rule, inputs, [out], drawn, evaluate, rtol, errors=errors, pointwise=pointwise
     )
-    assert not failures, "\n".join(map(str, failures))
+    dtypes = ", ".join(v.type.dtype for v in inputs)
+    assert not failures, "\n".join([f"of {dtypes}:", *map(str, failures)])
 
 
 LAWS = {
@@ -177,61 +188,68 @@ CASES = [(law, text, holds) for law, found in LAWS.items() for text, holds in fo
 def test_wrong_rules_are_found(law, text, holds):
     rule = equation(text, law=law)
     if holds:
-        test_equation(rule, "float64")
+        check(rule, *left_side(rule, itertools.repeat("float64")))
     else:
         with pytest.raises(AssertionError, match="the left side is"):
-            test_equation(rule, "float64")
+            check(rule, *left_side(rule, itertools.repeat("float64")))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("rule, text", examples(FUNCTIONS))
-def test_example(rule, text, dtype):
-    expression, domain = split_domain(text)
-    out, inputs = build(expression, "vectors", dtype)
-    out = where_it_applies(rule, out)
-    if dtype == "float32" and not applies(rule, out):
-        return
-    check(rule, inputs, out, domain)
+def all_examples():
+    """Rules with their examples; ``make test`` runs the first example of each."""
+    return [
+        pytest.param(r, text, id=f"{r.name} at {text}", marks=[rest] if k else [])
+        for r in FUNCTIONS
+        for k, text in enumerate(r.tested_on or ())
+    ]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("rule", EQUATIONS, ids=str)
-def test_equation(rule, dtype):
-    given, _ = sides(rule)
-    typed = rule.types or {}
-    if dtype == "float32" and typed:
-        return
-    dtypes = [v.type.dtype if v.name in typed else dtype for v in given]
-    inputs = [TensorType(t, (None,))(v.name) for t, v in zip(dtypes, given, strict=True)]
-    check(rule, inputs, folded(rule.lhs(*inputs)), rule.tested_on or "reals")
-
-
-@pytest.mark.parametrize("rule, text", examples(FUNCTIONS))
-def test_example_of_other_dtypes(rule, text):
-    expression, domain = split_domain(text)
+def in_other_dtypes(expression):
+    """An expression of text in float32, and in other dtypes if it has variables of any dtype."""
+    yield build(expression, "vectors", "float32")
     for dtypes in OTHERS:
         try:
             out, inputs = build(expression, "vectors", dtypes)
         except TypeError:
             continue
-        if not {v.name for v in inputs} & set("xyz"):
-            return
+        if {v.name for v in inputs} & ANY_RANK:
+            yield out, inputs
+
+
+@pytest.mark.parametrize("rule, text", all_examples())
+def test_example(rule, text):
+    """In float64, and in the other dtypes that the rule applies to."""
+    expression, domain = split_domain(text)
+    out, inputs = build(expression)
+    check(rule, inputs, where_it_applies(rule, out), domain)
+    for out, inputs in in_other_dtypes(expression):
         out = where_it_applies(rule, out)
         if applies(rule, out):
             check(rule, inputs, out, domain)
 
 
-@pytest.mark.parametrize("rule", [r for r in EQUATIONS if not r.types], ids=str)
-def test_equation_of_other_dtypes(rule):
-    names = [v.name for v in sides(rule)[0]]
-    for dtypes in OTHERS:
-        inputs = [TensorType(t, (None,))(name) for t, name in zip(dtypes, names, strict=False)]
+def left_side(rule, dtypes):
+    """The inputs and the left side of an equation; its own types stay."""
+    given, typed = sides(rule)[0], rule.types or {}
+    inputs = [
+        TensorType(v.type.dtype if v.name in typed else dtype, (None,))(v.name)
+        for v, dtype in zip(given, dtypes, strict=False)
+    ]
+    return inputs, folded(rule.lhs(*inputs))
+
+
+@pytest.mark.parametrize("rule", EQUATIONS, ids=str)
+def test_equation(rule):
+    """In float64 and float32, and in the other dtypes that the rule applies to."""
+    domain = rule.tested_on or "reals"
+    for dtype in ("float64",) if rule.types else ("float64", "float32"):
+        check(rule, *left_side(rule, itertools.repeat(dtype)), domain)
+    for dtypes in [] if rule.types else OTHERS:
         try:
-            left = folded(rule.lhs(*inputs))
+            inputs, left = left_side(rule, dtypes)
         except TypeError:
             continue
         if applies(rule, left):
-            check(rule, inputs, left, rule.tested_on or "reals")
+            check(rule, inputs, left, domain)
 
 
 @pytest.mark.parametrize(
