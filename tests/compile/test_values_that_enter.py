@@ -330,4 +330,4 @@ def test_no_warning_for_what_is_accepted(of_an_argument):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for value in ACCEPTED.values():
-            of_an_argument("FAST_RUN")(value)
+            assert of_an_argument("FAST_RUN")(value)

@@ -99,7 +99,7 @@ class Copy:
             "PHINTYS_CACHE_DIR": str(folder / "cache"),
             "WATCH_OUT": str(self.watched),
         }
-        for name in ("PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"):
+        for name in ("PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS"):
             self.environment.pop(name, None)
 
     def pytest(self, arguments: list[str], until: float) -> Outcome | None:

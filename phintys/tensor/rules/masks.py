@@ -73,8 +73,8 @@ class Selection:
         return dimshuffle(v, [*order[: self.axis], *["x"] * (self.rank - 1), *order[self.axis :]])
 
     def where(self, full: Variable, value: Variable, mask: Variable | None = None) -> Variable:
-        """``full`` where the mask is true, else ``value``."""
-        after = full.type.ndim - self.axis - self.rank
+        """``full`` where the mask is true, else ``value``; one of them may have fewer axes."""
+        after = max(full.type.ndim, value.type.ndim) - self.axis - self.rank
         order: list[Place] = ["x"] * self.axis
         order += [*range(self.rank)]
         order += ["x"] * after
@@ -364,6 +364,10 @@ def dot_of_selection(node: Apply, a: TensorVariable, b: TensorVariable) -> Repla
         "inc_subtensor(M[:, b], v[b])",
         "set_subtensor(M[gt(M, 0)], s)",
         "inc_subtensor(K[gt(M, 0)], K[0, 0])",
+        "set_subtensor(Q[b], s)",
+        "inc_subtensor(Q[b], v)",
+        "set_subtensor(K[gt(M, 0)], s)",
+        "inc_subtensor(K[:, b], s)",
         "set_subtensor(h[b], s)",
     ),
 )

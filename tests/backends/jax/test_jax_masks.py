@@ -61,6 +61,8 @@ def results_of_any_mask(x, y, A, m):
         "set to selected": x[m].set(y[m]),
         "set columns": A[:, m].set(x[:3].dimshuffle(0, "x")),
         "set elements": A[pt.neq(A, 2)].inc(x[0]),
+        "set rows to a number": A.T[m].set(y[0]),
+        "inc rows by a row": A.T[m].inc(y[:3]),
         "first rows": A[:, m][:2].sum(),
     }
 
