@@ -121,8 +121,8 @@ def _precedes(a: Real, b: Real, right: int) -> int:
 def insertion_points(right: int, n: int, m: int, x: Array, v: Array, found: Longs) -> int:
     """Write the positions of the numbers v[m] in x[n].
 
-    As in NumPy, the search for a number that is not less than the one before begins where that one
-    was found, and otherwise it ends there.
+    The search for a number that is not less than the one before begins where that one was found,
+    and otherwise it ends there, as in NumPy up to 2.4.
     """
     low = 0
     high = n
