@@ -1,9 +1,10 @@
 """A pytest plugin: a test that runs through without an assertion is an error.
 
-Lines that hold an assertion are found in the source of each file of ``tests/``, and counted when
-they run, by `sys.monitoring` (Python 3.12 and newer; older ones check nothing).  An assertion is an
-``assert``, or a call of ``raises``, ``warns``, ``assert_...`` and the like.  The summary says how
-many ran.
+Lines that hold an assertion are found in the source of each file of ``tests/`` and of
+`phintys.testing`, and counted when they run, by `sys.monitoring` (Python 3.12 and newer; older ones
+check nothing).  An assertion is an ``assert``, a call of ``raises``, ``warns``, ``assert_...`` and
+the like, or a program that must not fail: ``exec(...)``, ``run(..., check=True)``.  The summary
+says how many ran.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from types import CodeType
 
 import pytest
 
-TESTS = str(Path(__file__).parent)
+HERE = Path(__file__).parent
+FOLDERS = (str(HERE), str(HERE.parent / "phintys" / "testing"))
 #: functions that raise if something is wrong, beside those whose names begin with ``assert_``
-ASSERTING = {"raises", "warns", "fail", "verify_grad"}
+ASSERTING = {"raises", "warns", "fail", "verify_grad", "exec"}
 #: the number that `sys.monitoring` knows this plugin by
 TOOL = 3
 
@@ -28,6 +30,8 @@ def _is_assertion(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.Assert)
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    if any(k.arg == "check" and getattr(k.value, "value", False) is True for k in node.keywords):
+        return True
     return name in ASSERTING or name.startswith("assert_")
 
 
@@ -56,8 +60,8 @@ class Counter:
         sys.monitoring.free_tool_id(TOOL)
 
     def _enter(self, code: CodeType, offset: int) -> object:
-        """Watch the lines of a function of the tests; each function is entered here once."""
-        if code.co_filename.startswith(TESTS):
+        """Watch the lines of a function in these folders; each function is entered here once."""
+        if code.co_filename.startswith(FOLDERS):
             sys.monitoring.set_local_events(TOOL, code, sys.monitoring.events.LINE)
         return sys.monitoring.DISABLE
 

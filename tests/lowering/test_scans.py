@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,15 @@ def test_along_any_axis(axis: int, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(found, np.add.accumulate(array, axis))
 
 
-@pytest.mark.parametrize("kind", UFUNCS)
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "bool"])
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        (kind, dtype)
+        for kind, dtype in itertools.product(UFUNCS, ["int8", "uint16", "bool"])
+        if dtype != "bool" or kind not in ("add", "mul", "max", "min")
+    ],
+)
 def test_every_kind(kind: str, dtype: str) -> None:
-    if dtype == "bool" and kind in ("add", "mul", "max", "min"):
-        return
     b = Builder()
     array = np.random.default_rng(2).integers(0, 3, (2, 3, 4)).astype(dtype)
     (found,) = interpret(compiled(b, b.scan(kind, cube(b, dtype), 2)), array)

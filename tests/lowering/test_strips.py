@@ -227,7 +227,9 @@ kernel [len(0, 0)] split 1
 
 
 def test_a_program_with_strips_is_legal():
-    verify(parse_program(PROGRAM.replace("READ", "1; 0")))
+    program = parse_program(PROGRAM.replace("READ", "1; 0"))
+    verify(program)
+    assert [*program.strips] == [(0, 2)]
 
 
 @pytest.mark.parametrize("read", ["-1; -1 + len(0, 0)", "0; 0", "2; 0", "item(0); 0"])

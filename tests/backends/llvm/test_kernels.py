@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from functools import cache
 
 import numpy as np
@@ -477,8 +478,17 @@ def test_reduction_of_special_values(op, special):
             check(kernel, [x, np.zeros(1, result)], {N: length})
 
 
-@pytest.mark.parametrize("op", ["add", "max", "argmin"])
-@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 0, 5), (3, 4, 0), (0, 2, 2), (2, 1, 9)])
+SHAPES = [(2, 3, 5), (2, 0, 5), (3, 4, 0), (0, 2, 2), (2, 1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [
+        (op, shape)
+        for op, shape in itertools.product(["add", "max", "argmin"], SHAPES)
+        if op != "argmin" or shape[1] * shape[2]
+    ],
+)
 def test_reduction_over_two_loops(op, shape):
     """A view that cannot be collapsed: the middle dim is read backwards."""
     dims = (N, M, K)
@@ -488,8 +498,6 @@ def test_reduction_over_two_loops(op, shape):
     result = "int64" if op == "argmin" else "float64"
     b.store(b("reduce", result, x, param=op), (1, 0, 0))
     n, m, k = shape
-    if op == "argmin" and not m * k:
-        return
     x = np.round(np.random.default_rng(1).normal(size=n * m * k), 1)
     check(b.kernel(), [x, np.arange(m) / 10, np.zeros(n, result)], {N: n, M: m, K: k})
 
