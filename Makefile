@@ -25,7 +25,7 @@ MADE := $(VENV)/made-$(VERSION)
 EXACT := $(foreach file,$(CONSTRAINTS),--constraint $(file) --build-constraint $(file))
 INSTALL := $(BIN)/python -m pip install --quiet $(EXACT)
 PYTEST := $(BIN)/python -m pytest -n 2
-PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
+PYRIGHT := $(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 # Processes that tests start do not compile the package again, and the tree stays clean.
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache

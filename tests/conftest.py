@@ -1,6 +1,7 @@
 """What tests of several folders need.
 
-Tests marked ``widths`` run with vectors of the processor's own width, and of the two others.
+Tests marked ``widths`` run with vectors of the processor's own width, and of the two others: one,
+chosen by the test's name, is in the rest, the other is run with ``PHINTYS_TESTS=full``.
 ``own_width`` takes a test of a marked module out, because it takes long or has nothing to do with
 vectors.
 
@@ -15,6 +16,7 @@ import gc
 import os
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -23,8 +25,10 @@ from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused
 
-# Numba reads it when it is imported, also in processes that tests start: less time in LLVM
+# Numba and JAX read them when they are imported, also in processes that tests start: less time in
+# LLVM
 os.environ.setdefault("NUMBA_OPT", "0")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 # tests of gradients and of inner graphs use the helpers of these folders
 sys.path += [
     str(Path(__file__).parent / folder)
@@ -49,7 +53,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     if marked("widths") and not marked("own_width"):
         others = [bits for bits in (128, 256, 512) if bits != current().register_bits]
-        widths = [pytest.param(bits, id=f"{bits}bits", marks=pytest.mark.rest) for bits in others]
+        first = others[crc32(metafunc.definition.nodeid.encode()) % len(others)]
+        marks = {bits: pytest.mark.rest if bits == first else pytest.mark.full for bits in others}
+        widths = [pytest.param(bits, id=f"{bits}bits", marks=marks[bits]) for bits in others]
         metafunc.parametrize("vector_bits", [pytest.param(0, id="own"), *widths], indirect=True)
 
 
@@ -61,7 +67,7 @@ def vector_bits(request: pytest.FixtureRequest):
         yield
 
 
-@pytest.fixture(params=["auto", "llvm"], scope="module")
+@pytest.fixture(params=["auto", pytest.param("llvm", marks=pytest.mark.rest)], scope="module")
 def each_loader(request):
     """For whole modules: tests run with each way of putting code into memory.
 

@@ -2,9 +2,10 @@
 
 A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=full`` all of them
 run.  Otherwise tests that have many run some: on C and JAX a share, chosen by the hash of the
-case's name, so that other cases may come and go; on NUMBA those that ``numba_cases.txt`` names.
+case's name, so that other cases may come and go; on NUMBA those that ``numba_cases.txt`` names, and
+those that are the only ones of their tests, except if it says ``not``.
 ``make test`` runs one case of each test on C and on JAX, and leaves all others to ``make
-test-rest``.
+test-rest``.  Cases marked ``full`` run with ``PHINTYS_TESTS=full`` only, on any backend.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def chosen(cases: Iterable[str], backend: str, named: frozenset[str]) -> list[st
     """
     found = sorted(cases, key=number_of)
     if len(found) == 1:
-        return found
+        return [c for c in found if f"not {c}" not in named]
     if backend != "NUMBA":
         return [c for c in found if c == found[0] or number_of(c) % SHARES[backend] == 0]
     if not named.intersection(found):
@@ -80,6 +81,8 @@ def parameters_of(item: pytest.Item) -> Mapping[str, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     found = {item.nodeid: backend_of(parameters_of(item)) for item in items}
     left, rest = split({case: b for case, b in found.items() if b}, named_cases())
+    for cases in (left, rest):
+        cases.update(item.nodeid for item in items if item.get_closest_marker("full"))
     if FULL or any("[" in argument for argument in config.args):
         left = set()
     for item in items:

@@ -34,5 +34,6 @@ def test_cases_on_numba_are_named():
     first, *others = cases("NUMBA", 3)
     assert split(cases("NUMBA", 3), frozenset([first])) == ({*others}, {first})
     assert split(cases("NUMBA", 1), frozenset()) == (set(), {first})
+    assert split(cases("NUMBA", 1), frozenset([f"not {first}"])) == ({first}, set())
     with pytest.raises(pytest.UsageError, match="numba_cases"):
         split(cases("NUMBA", 3), frozenset())

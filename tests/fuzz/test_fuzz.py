@@ -147,14 +147,19 @@ FIRST_SEEDS = {
     "an error of a millionth in tanh": 655,
     "transposed shapes": 705,
 }
-#: faults of both kinds that the fuzzer finds soon: of values, and of derivatives
-SOON = (
+FAULTS = [fault.name for fault in read_faults("fuzzer")]
+#: a fault that the fuzzer finds soon
+SOON = "pushforwards of products are twice as large"
+#: those that it finds late
+LATE = [
     "of several values for one place one is added",
-    "pushforwards of products are twice as large",
-)
+    "an error of a millionth in tanh",
+    "of two arguments of a join the second comes first",
+    "the reference sums all but the last",
+]
 
 
-@pytest.mark.parametrize("fault", few([fault.name for fault in read_faults("fuzzer")], *SOON))
+@pytest.mark.parametrize("fault", few(FAULTS, SOON, left=LATE))
 def test_a_planted_fault_is_found(fault: str) -> None:
     seed = FIRST_SEEDS.get(fault, 640)
     done = fuzz(
@@ -164,9 +169,9 @@ def test_a_planted_fault_is_found(fault: str) -> None:
     assert done.returncode == 1 and "1 findings" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("seed", "count"), [(0, 15), pytest.param(15, 185, marks=rest)])
+@pytest.mark.parametrize(("seed", "count"), [(0, 15), pytest.param(15, 85, marks=rest)])
 def test_fixed_seeds_find_nothing(seed: int, count: int) -> None:
-    """Half a minute in all: what is longer is for ``make fuzz``."""
+    """Longer runs are for ``make fuzz``."""
     done = fuzz("--seed", seed, "--count", count, "--quick", "--workers", 1)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{count} graphs" in done.stdout

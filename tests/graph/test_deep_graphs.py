@@ -9,7 +9,7 @@ import pickle
 import threading
 
 import pytest
-from tiers import few, rest
+from tiers import few, full
 from toy_graphs import cell, chain, f, g, variables_of
 
 from phintys.graph.clone import clone
@@ -20,7 +20,7 @@ from phintys.graph.traversal import ancestors, toposort, truncated_graph_inputs
 
 DEEP = 100_000
 #: what recurses fails at each of them
-DEPTHS = few([DEEP // 10, DEEP], DEEP // 10)
+DEPTHS = few([DEEP // 10, DEEP], DEEP // 10, left=[DEEP])
 
 
 def in_a_thread_with_a_small_stack(task):
@@ -71,7 +71,7 @@ def test_a_deep_graph(depth):
 COPIES = [(how, DEEP // 10) for how in ("pickle", "deepcopy", "list", "graph", "frozen")]
 
 
-@pytest.mark.parametrize(("how", "depth"), [*COPIES, pytest.param("pickle", DEEP, marks=rest)])
+@pytest.mark.parametrize(("how", "depth"), [*COPIES, pytest.param("pickle", DEEP, marks=full)])
 def test_copies_of_a_deep_graph(how, depth):
     def copied(x):
         return copy.deepcopy(x) if how == "deepcopy" else pickle.loads(pickle.dumps(x))

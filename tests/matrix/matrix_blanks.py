@@ -34,7 +34,7 @@ BLANKS = [
         (
             "nonzero *",
             "compress *",
-            "x[[]mask] *",
+            "x[[]mask] [!=]*",
             "repeat counts *",
             "repeat float64 km k@n*",
             "unique *",

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiers import few_rows
 
 pytest.importorskip("_testcapi")
 if sys.platform != "linux":
@@ -20,12 +21,16 @@ if sys.platform != "linux":
 
 HERE = Path(__file__).parent
 
-#: Kind of trials, mode, and one of how many trials is run.
-PARTS = [
-    ("call", "FAST_RUN", 12),
-    ("load", "FAST_RUN", 30),
-    ("call", "C", 40),
-    ("call", "NUMBA", 1),
+#: Kind of trials, mode, one of how many trials is run, and which programs; empty: all.
+FIRST = [
+    ("call", "FAST_RUN", 12, "users_op not_positive failing_check failing_draw"),
+    ("load", "FAST_RUN", 120, "users_op"),
+]
+MORE = [
+    ("call", "FAST_RUN", 12, ""),
+    ("load", "FAST_RUN", 30, ""),
+    ("call", "C", 40, ""),
+    ("call", "NUMBA", 1, ""),
 ]
 
 
@@ -35,14 +40,16 @@ def test_held_code_survives_a_failure():
     assert result.returncode == 0
 
 
-@pytest.mark.parametrize("when, mode, every", PARTS)
-def test_failures_end_in_an_error_or_the_right_result(when, mode, every):
+@pytest.mark.parametrize("when, mode, every, programs", few_rows([*FIRST, *MORE], *FIRST))
+def test_failures_end_in_an_error_or_the_right_result(when, mode, every, programs):
     if mode == "C" and not shutil.which("cc"):
         pytest.skip("no C compiler")
     command = [sys.executable, str(HERE / "injection.py"), "--when", when, "--mode", mode]
+    command += ["--every", str(every)]
+    command += ["--program", *programs.split()] if programs else []
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
     result = subprocess.run(
-        [*command, "--every", str(every)],
+        command,
         env=environment,
         capture_output=True,
         text=True,

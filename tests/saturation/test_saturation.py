@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def egglog():
 
 @pytest.mark.parametrize(
     "expression, becomes, before, after",
-    [pytest.param(*r, id=r[0], marks=() if k % 4 == 0 else rest) for k, r in enumerate(ROWS)],
+    [pytest.param(*r, id=r[0], marks=() if crc32(r[0].encode()) % 4 == 0 else rest) for r in ROWS],
 )
 def test_the_examples_of_the_documentation(egglog, expression, becomes, before, after):
     from phintys.saturation.search import saturated

@@ -6,8 +6,6 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-import pytest
-from tiers import rest
 
 import phintys
 from phintys.graph.vectorize import vectorize_graph
@@ -18,24 +16,6 @@ from phintys.tensor.variable import TensorVariable
 MODES = ("FAST_COMPILE", "FAST_RUN")
 BACKENDS = ("FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX")
 RTOL = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
-
-
-#: backends that compile slowly, and dtypes that are computed as others are
-DEAR = {"NUMBA", "JAX", "C", "float32", "complex128"}
-
-
-def quick(cells, *also):
-    """Parameters of a test that compiles much: backends, or tuples that begin with a backend.
-
-    ``make test`` leaves out what is `DEAR`, unless it, or its backend, is in ``also``.
-    """
-
-    def parameter(cell):
-        values = (cell,) if isinstance(cell, str) else cell
-        is_dear = not DEAR.isdisjoint(values) and not {values[0], cell} & set(also)
-        return pytest.param(*values, marks=rest if is_dear else ())
-
-    return [parameter(cell) for cell in cells]
 
 
 def symbols(values, static=False):

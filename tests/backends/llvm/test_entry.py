@@ -16,7 +16,6 @@ import pytest
 from hand_built import Builder, Failed, Slow, addition, check, failed, native, slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import few
 
 from phintys.backends.llvm import bind, compile_program, generate
 from phintys.backends.llvm.routine.entry import emit_entry
@@ -28,10 +27,7 @@ from phintys.lowering.program import Check, Inst, Kernel, Operand
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 DTYPES = [*INTEGERS, "float32", "float64"]
 rng = np.random.default_rng(1)
-pytestmark = [
-    pytest.mark.usefixtures("each_loader"),
-    pytest.mark.parametrize("each_loader", few(["auto", "llvm"], "auto"), indirect=True),
-]
+pytestmark = pytest.mark.usefixtures("each_loader")
 
 
 # ----------------------------------------------------------------------- arguments

@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 import pytest
-from tiers import few
 
 from phintys.backends.llvm.machine import jit
 from phintys.backends.llvm.machine.target import current
@@ -17,10 +16,7 @@ from phintys.backends.llvm.runtime import symbols
 from phintys.backends.llvm.vecmath import BOUNDED, CALLED
 from phintys.scalar.native import LIBM_CALLS, SCIPY_CALLS
 
-pytestmark = [
-    pytest.mark.usefixtures("each_loader"),
-    pytest.mark.parametrize("each_loader", few(["auto", "llvm"], "auto"), indirect=True),
-]
+pytestmark = pytest.mark.usefixtures("each_loader")
 
 
 @pytest.fixture

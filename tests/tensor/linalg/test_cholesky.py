@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
-from tensor_checks import check, check_batched, check_derivatives, evaluate, quick
-from tiers import few
+from tensor_checks import check, check_batched, check_derivatives, evaluate
+from tiers import cheap, few
 
 import phintys
 import phintys.tensor as pt
@@ -74,7 +74,7 @@ def sizes(mode):
 # ----------------------------------------------------------------------------- values
 
 
-@pytest.mark.parametrize(("mode", "dtype"), quick(CELLS, "PY"))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(CELLS, "PY"))
 def test_cholesky(dtype, mode):
     f = compiled(mode, lambda x, y: [cholesky(x, True), cholesky(y, False)], (dtype, 2), (dtype, 2))
     for n in sizes(mode):
@@ -97,7 +97,7 @@ def system(n, dtype, lower, unit, trans):
     return a, {"N": full, "T": full.T, "C": full.conj().T}[trans]
 
 
-@pytest.mark.parametrize(("mode", "dtype"), quick(CELLS, "PY"))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(CELLS, "PY"))
 def test_solve_triangular(dtype, mode):
     """All kinds in one function."""
     kinds = [(lower, unit, t) for lower in (True, False) for unit in (True, False) for t in "NTC"]
@@ -121,7 +121,7 @@ def test_solve_triangular(dtype, mode):
 
 
 @pytest.mark.parametrize(
-    ("mode", "dtype"), quick([c for c in CELLS if "complex" not in c[1]], "PY")
+    ("mode", "dtype"), cheap([c for c in CELLS if "complex" not in c[1]], "PY")
 )
 def test_pullback_of_cholesky(dtype, mode):
     """Blocks of rows give what the formula gives; only the lower triangles are read."""
@@ -162,7 +162,7 @@ def test_dtypes_of_results():
     check(lambda x: cholesky(x.astype("int8")), lambda x: np.float32([[2, 0], [1, 2]]), [x])
 
 
-@pytest.mark.parametrize("mode", quick(BACKENDS[:4], "JAX"))
+@pytest.mark.parametrize("mode", cheap(BACKENDS[:4], "JAX"))
 def test_layouts(mode):
     """Strides, transposes and negative steps give what contiguous arrays give."""
     x, b = positive((40, 40)), random((40, 6), "float64", 1)
@@ -184,7 +184,7 @@ def test_layouts(mode):
         close(found[2 * k + 1], scipy.linalg.solve_triangular(y, b[::-2][:n], lower=True))
 
 
-@pytest.mark.parametrize("mode", quick(BACKENDS))
+@pytest.mark.parametrize("mode", cheap(BACKENDS))
 def test_batches(mode):
     x, b = positive((2, 3, 4, 4)), random((4, 2), "float64", 1)
     a, vectors = np.tril(x), random((3, 4), "float64", 1)
@@ -235,7 +235,7 @@ def test_single_matrices_and_batches_are_not_copied(ndim):
 # --------------------------------------------------------------------------- failures
 
 
-@pytest.mark.parametrize(("mode", "dtype"), quick(CELLS, "PY"))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(CELLS, "PY"))
 def test_matrices_that_are_not_positive_definite(dtype, mode):
     f = compiled(mode, cholesky, (dtype, 3))
     g = compiled(mode, lambda x: cholesky(x, on_error="raise"), (dtype, 3))
@@ -314,7 +314,7 @@ def check_damaged(mode, dtype, lower):
 
 
 @pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize(("mode", "dtype"), quick(CELLS, "PY"))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(CELLS, "PY"))
 def test_nan_and_infinity_in_the_triangle_that_is_read(mode, dtype, lower):
     check_damaged(mode, dtype, lower)
 
@@ -347,7 +347,7 @@ def test_nan_and_infinity_where_no_decomposition_is_computed(mode):
     close(of_product, 2 * np.eye(3))
 
 
-@pytest.mark.parametrize(("mode", "dtype"), quick(CELLS, "PY"))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(CELLS, "PY"))
 def test_singular_systems(dtype, mode):
     f = compiled(mode, lambda a, b: solve_triangular(a, b, lower=True), (dtype, 3), (dtype, 2))
     for n in (1, 30):
@@ -362,7 +362,7 @@ def test_singular_systems(dtype, mode):
     assert not np.isnan(f(a, b)).any()
 
 
-@pytest.mark.parametrize("mode", quick(BACKENDS))
+@pytest.mark.parametrize("mode", cheap(BACKENDS))
 def test_wrong_shapes(mode):
     with pytest.raises(ShapeError, match="square"):
         run(mode, cholesky, np.ones((2, 3)))

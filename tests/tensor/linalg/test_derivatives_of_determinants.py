@@ -12,7 +12,7 @@ import determinant_checks as checks
 import mpmath
 import numpy as np
 import pytest
-from tiers import rest
+from tiers import few, rest
 
 import phintys
 import phintys.tensor as pt
@@ -23,12 +23,14 @@ FEW = (1, 3, 4)
 #: mode, dtype, numbers of rows
 CASES = [
     ("FAST_RUN", "float64", (1, 2, 3, 4)),
-    ("FAST_RUN", "complex128", FEW),
-    ("FAST_COMPILE", "float64", (1, 2, 3, 4, 5)),
+    ("FAST_RUN", "complex128", (1, 3)),
+    ("FAST_COMPILE", "float64", (1, 2, 3)),
     *(
         pytest.param(*case, marks=rest)
         for case in (
             ("FAST_RUN", "float64", (5, 6, 16)),
+            ("FAST_RUN", "complex128", (4,)),
+            ("FAST_COMPILE", "float64", (4, 5)),
             ("C", "float64", (1, 3, 4, 6)),
             *((mode, "float64", (3,)) for mode in ("JAX", "NUMBA")),
             *(("FAST_RUN", dtype, FEW) for dtype in ("float32", "complex64")),
@@ -102,7 +104,7 @@ def check_derivatives(found: list[np.ndarray], case: Case) -> None:
         close(number, expected, size * length, eps)
 
 
-@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+@pytest.mark.parametrize("mode", few(["FAST_RUN", "FAST_COMPILE"], "FAST_RUN"))
 def test_single_matrices(mode: str) -> None:
     x, t = pt.dmatrix(), pt.dmatrix()
     f = phintys.function([x, t], derivatives(x, t), mode=mode)

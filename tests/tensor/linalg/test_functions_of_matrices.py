@@ -9,7 +9,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.linalg
-from tensor_checks import check, check_batched, compiled, evaluate, quick
+from tensor_checks import check, check_batched, compiled, evaluate
+from tiers import cheap
 
 import phintys
 import phintys.tensor as pt
@@ -84,7 +85,7 @@ def arguments(shapes, dtype, n, k, batch=()):
     return values
 
 
-@pytest.mark.parametrize(("mode", "dtype"), quick(CELLS))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(CELLS))
 def test_values(mode, dtype):
     """All functions in one compiled function: single, batched, broadcast, strided, empty."""
     inputs, outputs, cases = [], [], []
@@ -118,7 +119,7 @@ def test_empty(mode):
             assert found.shape == (shape[0], last, last)
 
 
-@pytest.mark.parametrize("mode", quick(MODES))
+@pytest.mark.parametrize("mode", cheap(MODES))
 def test_nan_and_infinity(mode):
     names = ("expm", "logm", "sqrtm", "sylvester", "continuous", "discrete")
     x = pt.dtensor3()
@@ -130,7 +131,7 @@ def test_nan_and_infinity(mode):
         assert np.isfinite(found[0]).all()
 
 
-@pytest.mark.parametrize("mode", quick(MODES))
+@pytest.mark.parametrize("mode", cheap(MODES))
 def test_both_parts_of_complex_numbers_are_nan(mode):
     x = pt.zmatrix()
     f = compiled(mode, [x], [L.expm(x), L.pinv(x), L.pinv(x, hermitian=True)])
@@ -138,7 +139,7 @@ def test_both_parts_of_complex_numbers_are_nan(mode):
         assert np.isnan(found.real).all() and np.isnan(found.imag).all()
 
 
-@pytest.mark.parametrize("mode", quick(MODES))
+@pytest.mark.parametrize("mode", cheap(MODES))
 def test_exponential_of_a_matrix_whose_norm_overflows(mode):
     x = pt.dmatrix()
     f = compiled(mode, [x], [pt.linalg.expm(x)])
@@ -324,7 +325,7 @@ def badly_scaled():
         yield np.triu(rng.normal(size=(n, n)) * 1e5, 1) + np.diag(1 + rng.normal(size=n) * 1e-10)
 
 
-@pytest.mark.parametrize("mode", quick(MODES))
+@pytest.mark.parametrize("mode", cheap(MODES))
 def test_exponentials_of_triangles_of_any_scale(mode):
     x = pt.dmatrix()
     f = compiled(mode, [x], L.expm(x))
@@ -334,7 +335,7 @@ def test_exponentials_of_triangles_of_any_scale(mode):
         np.testing.assert_allclose(f(np.asarray(value, "float64").T), expected.T, rtol=1e-14)
 
 
-@pytest.mark.parametrize("mode", quick(MODES))
+@pytest.mark.parametrize("mode", cheap(MODES))
 def test_exponentials_of_complex_triangles_of_any_scale(mode):
     x = pt.zmatrix()
     f = compiled(mode, [x], L.expm(x))
@@ -346,7 +347,7 @@ def test_exponentials_of_complex_triangles_of_any_scale(mode):
         np.testing.assert_allclose(f(value.T), expected.T, rtol=1e-13)
 
 
-@pytest.mark.parametrize("mode", quick([*MODES, "NUMBA"]))
+@pytest.mark.parametrize("mode", cheap([*MODES, "NUMBA"]))
 def test_exponentials_of_matrices_with_large_and_tiny_elements(mode):
     """Rows and columns of very different scales: squarings would lose what is small."""
     x = pt.dtensor3()
@@ -363,7 +364,7 @@ def test_exponentials_of_matrices_with_large_and_tiny_elements(mode):
         np.testing.assert_allclose(f(value), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("mode", quick([*MODES, "NUMBA"]))
+@pytest.mark.parametrize("mode", cheap([*MODES, "NUMBA"]))
 def test_exponentials_that_overflow(mode):
     """Zeros below the diagonal of a triangle, and next to a diagonal, remain zeros."""
     x, z = pt.dmatrix(), pt.zmatrix()
@@ -398,7 +399,7 @@ def test_the_order_of_a_triangle_is_found_in_quadratic_time(lines_run):
         assert lines(make, 64) < 4.5 * lines(make, 32)
 
 
-@pytest.mark.parametrize("mode", quick(MODES))
+@pytest.mark.parametrize("mode", cheap(MODES))
 def test_derivatives_of_exponentials_of_badly_scaled_triangles(mode):
     """The first two derivatives, of which each element is a polynomial of those of the matrix."""
     x, c = pt.dmatrix(), pt.dmatrix()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from derivative_checks import check as check_point
 from derivative_checks import point_of
-from tensor_checks import check, check_batched, check_derivatives, compiled, evaluate, quick
-from tiers import rest
+from tensor_checks import check, check_batched, check_derivatives, compiled, evaluate
+from tiers import cheap, few
 
 import phintys.tensor as pt
 from phintys.errors import ShapeError
@@ -56,7 +56,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize(
-    ("mode", "dtype"), quick(cells("FAST_RUN", "FAST_COMPILE", "JAX"), ("JAX", "float64"))
+    ("mode", "dtype"), cheap(cells("FAST_RUN", "FAST_COMPILE", "JAX"), ("JAX", "float64"))
 )
 def test_norms(mode, dtype):
     """Every order of vectors and of matrices, over each choice of axes."""
@@ -169,7 +169,7 @@ def test_trace():
 # ------------------------------------------------- pseudo-inverses and least squares
 
 
-@pytest.mark.parametrize(("mode", "dtype"), quick(cells(*MODES)))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(cells(*MODES)))
 def test_pseudo_inverses_and_least_squares(mode, dtype):
     """Full and deficient rank, tall and wide, empty; vectors and matrices on the right."""
     x, y = (pt.tensor(dtype=dtype, shape=(None, None)) for _ in range(2))
@@ -192,9 +192,8 @@ def test_pseudo_inverses_and_least_squares(mode, dtype):
         assert len(steps) == ("complex" in dtype)  # the products of the complex pseudo-inverse
 
 
-@rest
 @pytest.mark.needs("numba")
-@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+@pytest.mark.parametrize("dtype", few(["float64", "complex64"], left=["complex64"]))
 def test_least_squares_of_numba_are_compiled(dtype, monkeypatch):
     """Nothing runs through Python: of single matrices, and of batches."""
     x, y = (pt.tensor(dtype=dtype, shape=(None,) * 3) for _ in range(2))
@@ -264,7 +263,7 @@ def test_batches(mode):
     assert [v.shape for v in f(a[:0], b)] == [(0, 2, 5), (0, 2, 2), (0, 2), (0,), (0, 2)]
 
 
-@pytest.mark.parametrize("mode", quick(MODES))
+@pytest.mark.parametrize("mode", cheap(MODES))
 def test_nan_and_infinity(mode):
     x = pt.dmatrix()
     z, _, rank, s = L.lstsq(x, pt.ones(3))

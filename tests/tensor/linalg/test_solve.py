@@ -11,8 +11,8 @@ from tensor_checks import (
     check_derivatives,
     compiled,
     evaluate,
-    quick,
 )
+from tiers import cheap
 
 import phintys
 import phintys.tensor as pt
@@ -104,7 +104,7 @@ CELLS = [("FAST_RUN", d) for d in DTYPES] + [
 ]
 
 
-@pytest.mark.parametrize(("mode", "dtype"), quick(CELLS))
+@pytest.mark.parametrize(("mode", "dtype"), cheap(CELLS))
 def test_backends_agree(mode, dtype, functions):
     """With the reference, also for singular matrices, NaN and infinity."""
     f, reference = functions(mode, dtype), functions("FAST_COMPILE", dtype)
@@ -171,7 +171,7 @@ def test_lu_of_matrices_that_are_not_square():
 BATCHES = [((2, 3, 4, 4), (2, 3, 4)), ((4, 4), (5, 4)), ((3, 4, 4), (4,)), ((3, 1, 4, 4), (5, 4))]
 
 
-@pytest.mark.parametrize("mode", quick(["FAST_COMPILE", "FAST_RUN", "C", "JAX"]))
+@pytest.mark.parametrize("mode", cheap(["FAST_COMPILE", "FAST_RUN", "C", "JAX"]))
 def test_batches(mode):
     """Matrices and right sides of batches, whose axes broadcast; in mode NUMBA: tests/matrix."""
     for shape, right in BATCHES if mode in ("FAST_COMPILE", "FAST_RUN") else BATCHES[3:]:
@@ -241,7 +241,7 @@ def test_no_python_on_the_way(mode, functions):
 # --------------------------------------------------------------------------- failures
 
 
-@pytest.mark.parametrize("mode", quick(["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"], "JAX"))
+@pytest.mark.parametrize("mode", cheap(["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"], "JAX"))
 def test_singular_matrices(mode):
     x = pt.dtensor3()
     f = compiled(mode, [x], linalg.inv(x))
