@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiers import rest
 
 SOURCE = """
 import os
@@ -57,6 +58,7 @@ def commands(output: str) -> list[str]:
     return re.findall("^run alone: (.*)$", output, re.MULTILINE)
 
 
+@rest
 def test_each_failed_test_can_be_run_alone(failing):
     found = commands(failing("python -m pytest"))
     assert commands(failing("python -m pytest -p xdist -n 1")) == found

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tiers import rest
 
 import phintys
 from phintys.backends import code_cache, identity
@@ -249,6 +250,7 @@ def test_no_bytes_are_no_cache(cache):
     assert names(cache) == {NAME}
 
 
+@rest
 def test_the_directory_is_seldom_looked_through(cache, monkeypatch):
     """And yet its size stays below the limit, up to the part that one look stands for."""
     looked = []

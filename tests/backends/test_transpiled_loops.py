@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tensor_checks import compiled, symbols
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -116,6 +117,7 @@ def test_while(mode):
     assert_agrees(mode, build, [xs, np.array(0.5)], [-xs, np.array(0.5)])
 
 
+@rest
 def test_the_rows_of_a_while_loop():
     def build(x):
         out = scan(lambda a: (a * a, until(a > 0.3)), [x])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiers import few
+from tiers import few, rest
 
 from phintys.backends.llvm.vecmath import BINARY, CALLED, define, requirements, symbol
 from phintys.backends.llvm.vecmath import SUPPORTED as ALL
@@ -167,6 +167,7 @@ def test_error_is_at_most_two_ulps(name: str, count: int, dtype: str) -> None:
     assert error <= 2, where
 
 
+@rest
 @EACH
 @COUNTS
 @pytest.mark.parametrize("name", NAMES)
