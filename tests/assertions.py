@@ -4,7 +4,7 @@ Lines that hold an assertion are found in the source of each file of ``tests/`` 
 `phintys.testing`, and counted when they run, by `sys.monitoring` (Python 3.12 and newer; older ones
 check nothing).  An assertion is an ``assert``, a call of ``raises``, ``warns``, ``assert_...`` and
 the like, or a program that must not fail: ``exec(...)``, ``run(..., check=True)``.  The summary
-says how many ran.
+says how many such lines ran.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ import pytest
 HERE = Path(__file__).parent
 FOLDERS = (str(HERE), str(HERE.parent / "phintys" / "testing"))
 #: functions that raise if something is wrong, beside those whose names begin with ``assert_``
-ASSERTING = {"raises", "warns", "fail", "verify_grad", "exec"}
-#: the number that `sys.monitoring` knows this plugin by
-TOOL = 3
+ASSERTING = {"raises", "warns", "verify_grad", "exec"}
 
 
 def _is_assertion(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.Assert)
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    if any(k.arg == "check" and getattr(k.value, "value", False) is True for k in node.keywords):
-        return True
+    if name == "run":
+        return any(k.arg == "check" and ast.unparse(k.value) == "True" for k in node.keywords)
     return name in ASSERTING or name.startswith("assert_")
 
 
@@ -50,19 +48,20 @@ class Counter:
 
     def start(self) -> None:
         monitoring = sys.monitoring
-        monitoring.use_tool_id(TOOL, "assertions of the tests")
-        monitoring.register_callback(TOOL, monitoring.events.PY_START, self._enter)
-        monitoring.register_callback(TOOL, monitoring.events.LINE, self._line)
-        monitoring.set_events(TOOL, monitoring.events.PY_START)
+        self.tool = next(k for k in (3, 4) if monitoring.get_tool(k) is None)
+        monitoring.use_tool_id(self.tool, "assertions of the tests")
+        monitoring.register_callback(self.tool, monitoring.events.PY_START, self._enter)
+        monitoring.register_callback(self.tool, monitoring.events.LINE, self._line)
+        monitoring.set_events(self.tool, monitoring.events.PY_START)
 
     def stop(self) -> None:
-        sys.monitoring.set_events(TOOL, sys.monitoring.events.NO_EVENTS)
-        sys.monitoring.free_tool_id(TOOL)
+        sys.monitoring.set_events(self.tool, sys.monitoring.events.NO_EVENTS)
+        sys.monitoring.free_tool_id(self.tool)
 
     def _enter(self, code: CodeType, offset: int) -> object:
         """Watch the lines of a function in these folders; each function is entered here once."""
         if code.co_filename.startswith(FOLDERS):
-            sys.monitoring.set_local_events(TOOL, code, sys.monitoring.events.LINE)
+            sys.monitoring.set_local_events(self.tool, code, sys.monitoring.events.LINE)
         return sys.monitoring.DISABLE
 
     def _line(self, code: CodeType, line: int) -> object:
@@ -110,4 +109,4 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if counter.count:
-        terminalreporter.write_line(f"{counter.count:,} assertions ran")
+        terminalreporter.write_line(f"{counter.count:,} lines of assertions ran")

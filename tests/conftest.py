@@ -6,8 +6,9 @@ chosen by the test's name, is in the rest, the other is run with ``PHINTYS_TESTS
 vectors.
 
 Plugins say which cases run on backends that compile slowly (`slow_backends`) or need a package
-(`missing_packages`), that each test runs an assertion (`assertions`), and which warnings are errors
-(`our_warnings`).
+(`missing_packages`), that each test runs an assertion (`assertions`), which warnings are errors
+(`our_warnings`), how a failed test is run alone (`run_alone`), and that a test draws the same
+numbers in each run (`same_draws`).
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from phintys.graph.collection import collection_paused
 # LLVM
 os.environ.setdefault("NUMBA_OPT", "0")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-# tests of gradients and of inner graphs use the helpers of these folders
-sys.path += [
-    str(Path(__file__).parent / folder)
-    for folder in ("", "tensor", "scalar", "matrix", "gradient", "backends")
-]
+#: folders whose helpers all tests may import
+HELPERS = ("", "tensor", "scalar", "matrix", "gradient", "backends", "lowering", "planted")
+sys.path += [str(Path(__file__).parent / folder) for folder in HELPERS]
 
 # a test may take long where others take the processor; each run draws the same examples
 settings.register_profile("phintys", deadline=None, derandomize=True)
 settings.load_profile("phintys")
 
 
-pytest_plugins = ["assertions", "slow_backends", "missing_packages", "our_warnings", "run_alone"]
+pytest_plugins = [
+    *("assertions", "slow_backends", "missing_packages", "our_warnings", "run_alone", "same_draws"),
+]
 
 
 def pytest_collection_finish() -> None:

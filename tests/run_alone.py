@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
+#: the interpreter of this run
+PYTHON = sys.executable.removeprefix(f"{os.getcwd()}{os.sep}")
 #: settings of the whole run, which a test that runs alone needs too
 SETTINGS = {n: os.environ[n] for n in ("PHINTYS_TESTS", "PHINTYS_FLAGS") if n in os.environ}
 
@@ -16,7 +19,7 @@ SETTINGS = {n: os.environ[n] for n in ("PHINTYS_TESTS", "PHINTYS_FLAGS") if n in
 def command(nodeid: str) -> str:
     """The command, for a shell in the root of the repository."""
     settings = [f"{name}={shlex.quote(value)}" for name, value in SETTINGS.items()]
-    return " ".join([*settings, shlex.join(["python", "-m", "pytest", nodeid])])
+    return " ".join([*settings, shlex.join([PYTHON, "-m", "pytest", nodeid])])
 
 
 def add_command(report: pytest.TestReport) -> None:

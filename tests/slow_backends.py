@@ -1,18 +1,18 @@
 """A pytest plugin: which cases of tests run on the backends that compile slowly.
 
-A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=full`` all of them
-run.  Otherwise tests that have many run some: on C and JAX a share, chosen by the hash of the
-case's name, so that other cases may come and go; on NUMBA those that ``numba_cases.txt`` names, and
-those that are the only ones of their tests, except if it says ``not``.
-``make test`` runs one case of each test on C and on JAX, and leaves all others to ``make
-test-rest``.  Cases marked ``full`` run with ``PHINTYS_TESTS=full`` only, on any backend.
+A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=full``, and for tests
+that are named on the command line, all of them run.  Otherwise tests that have many run some: on C
+and JAX a share, chosen by the hash of the case's name, so that other cases may come and go; on
+NUMBA those that ``numba_cases.txt`` names, and those that are the only ones of their tests, except
+if it says ``not``.  ``make test`` runs one case of each test on C and on JAX, if not all are marked
+``rest``, and leaves all others to ``make test-rest``.  Cases marked ``full`` do not run either.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from zlib import crc32
 
@@ -37,19 +37,19 @@ def backend_of(parameters: Mapping[str, object]) -> str:
 
 
 def number_of(case: str) -> int:
-    """A number that depends on the parameters of a case alone."""
-    return crc32(case.partition("[")[2].encode())
+    """A number that depends on the name of a case alone."""
+    return crc32(case.encode())
 
 
 def chosen(cases: Iterable[str], backend: str, named: frozenset[str]) -> list[str]:
-    """The cases of one test that run on a backend, in an order that depends on their names.
+    """The cases of one test that run on a backend; the first of ``cases`` is one of C and JAX.
 
     Raises
     ------
     pytest.UsageError
         if there are several cases on NUMBA and none is named
     """
-    found = sorted(cases, key=number_of)
+    found = list(cases)
     if len(found) == 1:
         return [c for c in found if f"not {c}" not in named]
     if backend != "NUMBA":
@@ -59,11 +59,16 @@ def chosen(cases: Iterable[str], backend: str, named: frozenset[str]) -> list[st
     return [c for c in found if c in named]
 
 
-def split(backends: Mapping[str, str], named: frozenset[str]) -> tuple[set[str], set[str]]:
-    """Of cases and their backends, those that do not run, and those that run in the rest only."""
+def split(
+    backends: Mapping[str, str], named: frozenset[str], dear: Container[str] = ()
+) -> tuple[set[str], set[str]]:
+    """Of cases and their backends, those that do not run, and those that run in the rest only.
+
+    Those in ``dear`` are in the rest anyway.
+    """
     tests: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for case, backend in backends.items():
-        tests[case.partition("[")[0], backend].append(case)
+    for case in sorted(backends, key=lambda case: (case in dear, number_of(case))):
+        tests[case.partition("[")[0], backends[case]].append(case)
     left, rest = set[str](), set[str]()
     for (_, backend), cases in tests.items():
         run = chosen(cases, backend, named)
@@ -79,12 +84,16 @@ def parameters_of(item: pytest.Item) -> Mapping[str, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    found = {item.nodeid: backend_of(parameters_of(item)) for item in items}
-    left, rest = split({case: b for case, b in found.items() if b}, named_cases())
-    for cases in (left, rest):
-        cases.update(item.nodeid for item in items if item.get_closest_marker("full"))
-    if FULL or any("[" in argument for argument in config.args):
-        left = set()
+    if FULL or any("::" in argument for argument in config.args):
+        return
+    backends = {item.nodeid: backend_of(parameters_of(item)) for item in items}
+    slow = {case: backend for case, backend in backends.items() if backend}
+    full, dear = (
+        {item.nodeid for item in items if item.get_closest_marker(name)}
+        for name in ("full", "rest")
+    )
+    left, rest = split(slow, named_cases(), full | dear)
+    left |= full
     for item in items:
         if item.nodeid in rest:
             item.add_marker(pytest.mark.rest)

@@ -73,5 +73,5 @@ def test_settings_of_the_run_are_repeated(failing):
     settings = {"PHINTYS_TESTS": "full", "PHINTYS_FLAGS": "mode=C, floatX=float32"}
     assert commands(failing("python -m pytest -k setup", **settings)) == [
         "PHINTYS_TESTS=full PHINTYS_FLAGS='mode=C, floatX=float32' "
-        "python -m pytest test_odd.py::test_setup"
+        f"{sys.executable} -m pytest test_odd.py::test_setup"
     ]

@@ -30,6 +30,13 @@ def test_make_test_runs_one_case(backend):
     assert len(given.keys() - left - rest) == 1
 
 
+def test_the_one_case_is_none_that_is_for_the_rest():
+    given = cases("C", 5)
+    first, *dear = sorted(given)
+    left, rest = split(given, frozenset(), dear)
+    assert given.keys() - left - rest == {first}
+
+
 def test_cases_on_numba_are_named():
     first, *others = cases("NUMBA", 3)
     assert split(cases("NUMBA", 3), frozenset([first])) == ({*others}, {first})

@@ -28,7 +28,17 @@ def few_rows(
     *chosen: tuple[Any, ...],
     left: Sequence[tuple[Any, ...]] = (),
 ) -> list[Any]:
-    """As `few`, for several parameters: a row has a value of each."""
+    """As `few`, for several parameters: a row has a value of each.
+
+    Raises
+    ------
+    ValueError
+        if a row that is named is not there
+    """
+    rows = list(rows)
+    missing = [row for row in (*chosen, *left) if row not in rows]
+    if missing:
+        raise ValueError(f"not among the parameters: {missing}")
 
     def marks(row: tuple[Any, ...]) -> Any:
         return () if row in chosen else full if row in left else rest

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from distribution_cases import MISSING, PARAMETERS
-from tiers import full
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -107,7 +107,7 @@ def test_there_is_no_warning(mode):
         assert np.asarray(f()).shape == (2,)
 
 
-@full
+@rest
 @pytest.mark.needs("numba")
 def test_numba_has_the_numbers_of_numpy_for_every_distribution():
     rng, found = pt.random.rng("rng"), []

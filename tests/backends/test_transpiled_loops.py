@@ -56,6 +56,7 @@ def test_every_kind_of_argument_and_gradients(mode):
     assert_agrees(mode, build, *(values(n, (), 3, ()) for n in (6, 3, 2)))
 
 
+@pytest.mark.needs("jax")
 def test_second_derivatives_by_jax():
     def build(x, s0, w):
         out = scan(lambda a, s, w: pt.tanh(s * w + a), [x], [s0], [w])
@@ -64,6 +65,7 @@ def test_second_derivatives_by_jax():
     assert_agrees("JAX", build, values(4, (), ()), values(0, (), ()))
 
 
+@pytest.mark.needs("jax")
 def test_nested_loops_of_matrices_by_jax():
     def step(row, h, w):
         return scan(lambda a, s, w: pt.tanh(a + s @ w), [row], [h], [w])[-1]
@@ -96,6 +98,7 @@ def test_the_last_rows(mode):
             np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.needs("numba")
 def test_a_loop_without_steps_has_memory_of_its_own():
     n = pt.lscalar("n")
     v = pt.dvector("v")
@@ -118,6 +121,8 @@ def test_while(mode):
 
 
 @rest
+@pytest.mark.needs("numba")
+@pytest.mark.needs("jax")
 def test_the_rows_of_a_while_loop():
     def build(x):
         out = scan(lambda a: (a * a, until(a > 0.3)), [x])

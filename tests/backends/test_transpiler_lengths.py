@@ -84,6 +84,7 @@ def test_reshape_to_lengths_that_fit_or_do_not(mode, size, shape):
     assert outcome(reshapes(mode), values) == outcome(reshapes("PY"), values)
 
 
+@pytest.mark.needs("numba")
 def test_no_memory_is_read_of_a_tensor_without_elements():
     x, v = pt.dvector("x"), pt.lvector("v")
     f = phintys.function([x, v], x.reshape(v, ndim=2)[5, 7], mode="NUMBA")

@@ -7,8 +7,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "planted"))
-
 import fuzz_generate
 import numpy as np
 import pytest
@@ -150,16 +148,9 @@ FIRST_SEEDS = {
 FAULTS = [fault.name for fault in read_faults("fuzzer")]
 #: a fault that the fuzzer finds soon
 SOON = "pushforwards of products are twice as large"
-#: those that it finds late
-LATE = [
-    "of several values for one place one is added",
-    "an error of a millionth in tanh",
-    "of two arguments of a join the second comes first",
-    "the reference sums all but the last",
-]
 
 
-@pytest.mark.parametrize("fault", few(FAULTS, SOON, left=LATE))
+@pytest.mark.parametrize("fault", few(FAULTS, SOON))
 def test_a_planted_fault_is_found(fault: str) -> None:
     seed = FIRST_SEEDS.get(fault, 640)
     done = fuzz(
@@ -169,7 +160,7 @@ def test_a_planted_fault_is_found(fault: str) -> None:
     assert done.returncode == 1 and "1 findings" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("seed", "count"), [(0, 15), pytest.param(15, 85, marks=rest)])
+@pytest.mark.parametrize(("seed", "count"), [(0, 15), pytest.param(15, 185, marks=rest)])
 def test_fixed_seeds_find_nothing(seed: int, count: int) -> None:
     """Longer runs are for ``make fuzz``."""
     done = fuzz("--seed", seed, "--count", count, "--quick", "--workers", 1)

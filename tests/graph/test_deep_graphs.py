@@ -20,7 +20,7 @@ from phintys.graph.traversal import ancestors, toposort, truncated_graph_inputs
 
 DEEP = 100_000
 #: what recurses fails at each of them
-DEPTHS = few([DEEP // 10, DEEP], DEEP // 10, left=[DEEP])
+DEPTHS = few([DEEP // 10, DEEP], DEEP // 10)
 
 
 def in_a_thread_with_a_small_stack(task):

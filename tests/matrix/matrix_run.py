@@ -27,7 +27,7 @@ from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.lowering.interpret import interpret
 
-sys.path.append(str(Path(__file__).parents[1] / "lowering"))
+sys.path.append(str(Path(__file__).parents[1] / "lowering"))  # for report.py
 from programs import program_of
 
 #: widths of vectors that are not the processor's own

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hand_built import Builder, Failed, native
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs import program_of
 from tiers import rest
 
 import phintys
@@ -23,9 +22,6 @@ from phintys.backends.llvm.runtime.libraries import _blas_threads
 from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Call, Kernel, Loop
-
-sys.path.append(str(Path(__file__).parents[2] / "lowering"))
-from programs import program_of
 
 pytestmark = pytest.mark.widths
 

@@ -173,7 +173,7 @@ BATCHES = [((2, 3, 4, 4), (2, 3, 4)), ((4, 4), (5, 4)), ((3, 4, 4), (4,)), ((3, 
 
 @pytest.mark.parametrize("mode", cheap(["FAST_COMPILE", "FAST_RUN", "C", "JAX"]))
 def test_batches(mode):
-    """Matrices and right sides of batches, whose axes broadcast; in mode NUMBA: tests/matrix."""
+    """Matrices and right sides of batches, whose axes broadcast; tests/backends/numba has NUMBA."""
     for shape, right in BATCHES if mode in ("FAST_COMPILE", "FAST_RUN") else BATCHES[3:]:
         a, b = (pt.tensor(dtype="float64", shape=[1 if n == 1 else None for n in s])
                 for s in (shape, right))  # fmt: skip
