@@ -120,8 +120,9 @@ def install(system: str) -> None:
     >>> phintys.compat.install("pytensor")  # doctest: +SKIP
     >>> import pytensor.tensor as pt  # doctest: +SKIP
     """
+    checked(system)
     with _lock:
-        if any(isinstance(f, _Finder) and f.system == checked(system) for f in sys.meta_path):
+        if any(isinstance(f, _Finder) and f.system == system for f in sys.meta_path):
             return
         _refuse_foreign(system)
         own = given_values(os.environ)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 import sysconfig
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -95,9 +94,8 @@ def _refuse_foreign(system: str) -> None:
         return
     what = f"{system} {found.version}" if found else str(package)
     raise FileExistsError(
-        f"{what} is installed in {site_packages()}. Remove it first, by "
-        f"`{Path(sys.executable).name} -m pip uninstall {system}`; to have it again later, "
-        f"`python -m phintys.compat disable {system}` and `pip install {system}`."
+        f"{what} is installed in {site_packages()}. Remove it first, by `pip uninstall {system}`. "
+        f"To go back: `python -m phintys.compat disable {system}`, then `pip install {system}`."
     )
 
 

@@ -21,8 +21,8 @@ _ROOT = str(Path(__file__).parents[2])
 def environment(systems: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """A copy of the environment variables ``given`` in which processes find older names.
 
-    >>> set(environment(["pytensor"], {"HOME": "/"}))
-    {'HOME', 'PYTHONPATH'}
+    >>> sorted(environment(["pytensor"], {"HOME": "/"}))
+    ['HOME', 'PYTHONPATH']
     """
     first = [str(folder(system)) for system in systems]
     others = [entry for entry in given.get("PYTHONPATH", "").split(os.pathsep) if entry]

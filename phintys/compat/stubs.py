@@ -5,7 +5,6 @@ types are the same.
 
 >>> print(stub("typed_list.type"), end="")
 from phintys.graph.type import Type as Type
-from phintys.graph.variable import Variable as Variable
 from phintys.typed_list.type import TypedListType as TypedListType
 """
 
