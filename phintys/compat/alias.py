@@ -12,10 +12,10 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from types import CodeType, ModuleType
 
 import phintys
 from phintys.compat.switches import apply_switches
@@ -65,6 +65,14 @@ class _Finder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = _own_spec(module)
         self.share_loaded()
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of a module, for ``python -m``; ImportError if it has no file."""
+        own = own_name(fullname, self.system)
+        found = find_spec(own)
+        if found is None or not isinstance(found.loader, InspectLoader):
+            raise ImportError(f"{fullname} has no file that could be run.", name=fullname)
+        return found.loader.get_code(own)
 
     def share_loaded(self) -> None:
         """Enter all modules of this package that are loaded in ``sys.modules``.
@@ -131,9 +139,10 @@ def install(system: str) -> None:
         config.warn_unused_flags()
         apply_switches()
         finder = _Finder(system)
+        # before any module has the name: its parts must not be found as files of this package
+        sys.meta_path.insert(0, finder)
         sys.modules[system] = phintys
         finder.share_loaded()
-        sys.meta_path.insert(0, finder)
 
 
 def hand_over(path: str) -> None:

@@ -67,11 +67,14 @@ def disable(system: str) -> bool:
 
     ValueError for other names; FileExistsError if another distribution of that name is installed.
     """
-    found = installed(checked(system))
+    found, root = installed(checked(system)), site_packages()
     if found is None:
         return False
-    _refuse_foreign(system)
-    root = site_packages()
+    if not is_ours(found):
+        raise FileExistsError(
+            f"{system} {found.version} in {root} was not installed by enable: "
+            f"`pip uninstall {system}` removes it."
+        )
     files = [root / file for file in found.files or ()]
     sources = [file for file in files if file.suffix == ".py"]
     compiled = [f for file in sources for f in file.parent.glob(f"__pycache__/{file.stem}.*.pyc")]
@@ -113,20 +116,21 @@ def _files(system: str, version: str) -> dict[str, str]:
     wheel = f"Wheel-Version: 1.0\nGenerator: {LABEL}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     info = f"{system}-{version}.dist-info"
     return {
+        f"{info}/INSTALLER": f"{LABEL}\n",
+        f"{info}/METADATA": metadata,
+        f"{info}/WHEEL": wheel,
+        f"{info}/top_level.txt": f"{system}\n",
         f"{system}/py.typed": "",
         **{f"{system}/{path}": text for path, text in types.items()},
         **{f"{system}/{path.removesuffix('i')}": module for path in types},
-        f"{info}/METADATA": metadata,
-        f"{info}/WHEEL": wheel,
-        f"{info}/INSTALLER": f"{LABEL}\n",
-        f"{info}/top_level.txt": f"{system}\n",
     }
 
 
 def _write(files: Mapping[str, str], record: str) -> None:
-    """Write files to ``site-packages``, and last the record of them, with their hashes."""
+    """Write files to ``site-packages``; first the record of them, so that `disable` finds those
+    that are there if it is interrupted."""
     lines = [_recorded(path, text) for path, text in files.items()]
-    for path, text in {**files, record: "\n".join((*lines, f"{record},,\n"))}.items():
+    for path, text in {record: "\n".join((*lines, f"{record},,\n")), **files}.items():
         target = site_packages() / PurePosixPath(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode())

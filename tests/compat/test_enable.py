@@ -153,6 +153,8 @@ def test_a_real_installation_is_refused(site, capsys):
     assert message.startswith("pytensor 3.3.8 is installed in ")
     assert "`pip uninstall pytensor`. To go back: `python -m phintys.compat disable" in message
     assert main(["disable", "pytensor"]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"pytensor 3.3.8 in {site} was not installed by enable: ")
     assert sorted(site.rglob("*")) == before
     assert main(["enable", "aesara"]) == 0
 
@@ -179,6 +181,25 @@ def test_what_is_written_is_plain_and_recorded(site):
     assert {"pytensor/py.typed", "pytensor/__init__.pyi", f"{info}/WHEEL"} <= files.keys()
     assert (site / info / "INSTALLER").read_text() == "phintys\n"
     assert (site / info / "top_level.txt").read_text() == "pytensor\n"
+
+
+def test_an_interrupted_installation_can_be_removed(site, monkeypatch):
+    written = []
+
+    def write(path, content):
+        written.append(path)
+        if len(written) == 50:
+            raise KeyboardInterrupt
+        with path.open("wb") as file:
+            return file.write(content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", write)
+        with pytest.raises(KeyboardInterrupt):
+            distribution.enable("pytensor")
+    assert (site / "pytensor").exists()
+    assert distribution.disable("pytensor") is True
+    assert list(site.iterdir()) == []
 
 
 @pytest.mark.parametrize(

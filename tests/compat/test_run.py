@@ -105,6 +105,15 @@ def test_processes_where_another_package_of_the_name_is_installed(tmp_path):
     assert len(lines) > 1 and all(line.endswith(" True") for line in lines)
 
 
+def test_modules_of_this_package_run_under_the_other_name():
+    where = output("-m", "phintys", "cache", "basecompiledir")
+    assert output(*RUN, "-m", "pytensor", "cache", "basecompiledir") == where
+    assert output(*RUN, "-m", "pytensor.__main__", "cache", "basecompiledir") == where
+    done = python(*RUN, "-m", "pytensor.printing")
+    assert done.stderr.strip().endswith("pytensor.printing has no file that could be run.")
+    assert "No module named pytensor.nothing" in python(*RUN, "-m", "pytensor.nothing").stderr
+
+
 def test_other_names():
     code = "import aesara, theano.tensor, phintys; print(aesara is theano is phintys)"
     assert output(*RUN, "--as", "aesara", "--as", "theano", "-c", code) == "True"
