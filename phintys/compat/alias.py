@@ -96,9 +96,9 @@ def _own_spec(module: ModuleType) -> ModuleSpec | None:
 
 def _refuse_foreign(system: str) -> None:
     """ImportError if a module of a package of that name, which is not this one, is imported."""
-    for name, module in list(sys.modules.items()):
-        own = sys.modules.get(own_name(name, system))
-        if name.partition(".")[0] != system or module is own:
+    for name in sorted(name for name in list(sys.modules) if name.partition(".")[0] == system):
+        module = sys.modules.get(name)
+        if module is sys.modules.get(own_name(name, system)):
             continue
         where = getattr(module, "__file__", None) or "an unknown place"
         raise ImportError(

@@ -146,11 +146,13 @@ def test_other_names(system):
 
 def test_a_foreign_package_is_refused(tmp_path):
     (tmp_path / "pytensor").mkdir()
-    (tmp_path / "pytensor" / "__init__.py").write_text("value = 1")
+    (tmp_path / "pytensor" / "__init__.py").write_text("from pytensor import _version")
+    (tmp_path / "pytensor" / "_version.py").write_text("value = 1")
     code = "import sys; sys.path.insert(0, sys.argv[1]); import pytensor, phintys.compat\n"
     done = python("-c", f"{code}phintys.compat.install('pytensor')", str(tmp_path))
     message = done.stderr.splitlines()[-1]
-    assert message.startswith(f"ImportError: pytensor is already imported, from {tmp_path}")
+    file = tmp_path / "pytensor" / "__init__.py"
+    assert message.startswith(f"ImportError: pytensor is already imported, from {file}. Call")
     assert "phintys.compat.install('pytensor') before the first import" in message
     code = code.replace("pytensor, phintys", "phintys") + "phintys.compat.install('pytensor')\n"
     assert python("-c", f"{code}import pytensor\npytensor.tensor", str(tmp_path)).returncode == 0
