@@ -14,7 +14,9 @@ def cache_directory(tmp_path_factory):
         yield
 
 
-#: Their modules import the framework: without it there is nothing to collect.
+#: Modules of a backend import the framework: without it there is nothing to collect.  Those of
+#: `phintys.compat.names` take the places of other packages.
 collect_ignore_glob = [
-    f"phintys/backends/{name}/*" for name in ("jax", "numba") if find_spec(name) is None
+    "phintys/compat/names/*",
+    *(f"phintys/backends/{name}/*" for name in ("jax", "numba") if find_spec(name) is None),
 ]

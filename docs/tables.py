@@ -139,6 +139,16 @@ class Laws(SphinxDirective):
         return self.parse_text_to_nodes(table(("law", "both sides"), rows))
 
 
+class Switches(SphinxDirective):
+    """What variables do not have under an older name."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.compat.switches import SWITCHES
+
+        rows = [(f"`{s.owner.__name__}.{s.attribute}`", s.reason) for s in SWITCHES]
+        return self.parse_text_to_nodes(table(["is absent", "because"], rows))
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("scalar-functions", ScalarFunctions)
     app.add_directive("without-derivative", WithoutDerivative)
@@ -146,6 +156,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_directive("instructions", Instructions)
     app.add_directive("settings", Settings)
     app.add_directive("older-settings", OlderSettings)
+    app.add_directive("switches", Switches)
     app.add_directive("rules", Rules)
     app.add_directive("laws", Laws)
     return {"parallel_read_safe": True}

@@ -1,6 +1,7 @@
 """The command line.
 
-``python -m phintys doctor`` prints versions, the state of the cache, and which backends work.
+``python -m phintys doctor`` prints versions, the state of the cache, which backends work, and what
+``import pytensor`` finds.
 ``python -m phintys cache COMMAND``, or ``phintys-cache COMMAND``, lists and removes the compiled
 code that is kept on disk.
 ``python -m phintys check_blas [N]`` times products of N x N matrices.
@@ -15,6 +16,8 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
 
 def _version(package: str) -> str:
@@ -23,6 +26,17 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def older_package(package: str) -> str:
+    """What an import of a package of an older name finds: the version that is installed, whether
+    the package is this one, and its file; or "not installed"."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return "not installed"
+    text = Path(spec.origin).read_text(encoding="utf-8", errors="replace")
+    what = "phintys" if "phintys.compat" in text else "another package than phintys"
+    return f"{_version(package)}, import finds {what}: {spec.origin}"
 
 
 def _backend(mode: str) -> str:
@@ -65,13 +79,15 @@ def _cache() -> str:
 
 
 def doctor() -> int:
-    """Print versions, the state of the cache, and whether each backend gives a right answer.
+    """Print versions, what ``import pytensor`` finds, the state of the cache, and whether each
+    backend gives a right answer.
 
     Returns the exit status: 0 if the modes FAST_RUN and FAST_COMPILE work.
     """
     print(f"python     {sys.version.split()[0]} on {sys.platform}")
     for package in ("phintys", "numpy", "scipy", "llvmlite", "numba", "jax"):
         print(f"{package:10s} {_version(package)}")
+    print(f"pytensor   {older_package('pytensor')}")
     print(f"cache      {_cache()}")
     print(f"loader     {_loader()}")
     print(f"blas       {_blas()}")

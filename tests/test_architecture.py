@@ -39,6 +39,7 @@ LAYERS = [
     ("show",),
     ("testing",),
     ("paths",),
+    ("compat",),
 ]
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"
@@ -128,6 +129,26 @@ def test_generators_never_see_an_op(folder: str) -> None:
         assert seen <= SEEN_BY_GENERATORS, f"{path.name} imports {seen - SEEN_BY_GENERATORS}"
         ops = [m for m, _ in imports(path) if m.startswith("phintys.scalar") and "native" not in m]
         assert not [m for m in ops if m != "phintys.scalar"], f"{path.name} imports {ops}"
+
+
+def test_nothing_imports_the_older_names():
+    """Nor does the command line.  Only the table of paths may name modules of ``compat``, as text:
+    one is imported when a program imports its path."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {m}"
+        for path in (*FILES, ROOT / "__init__.py")
+        for m, line in imports(path)
+        if layer(m) == "compat" and path.relative_to(ROOT).parts[0] != "compat"
+    ]
+    assert not found
+    named = {
+        path.relative_to(ROOT).parts[0]
+        for path in (*FILES, ROOT / "__init__.py")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant)
+        and str(node.value).startswith(("compat.", "phintys.compat"))
+    }
+    assert named <= {"compat", "paths.py", "__main__.py"}, named
 
 
 def test_backends_do_not_import_each_other():

@@ -21,6 +21,13 @@ def test_times_of_threads(capsys):
     assert out[-1].startswith("speed-up")
 
 
+def test_the_doctor_names_the_package_of_the_older_name(capsys, monkeypatch):
+    monkeypatch.setattr("phintys.__main__._backend", lambda mode: "works")
+    monkeypatch.setattr("phintys.__main__.older_package", lambda name: f"finds {name}")
+    assert main(["doctor"]) == 0
+    assert "pytensor   finds pytensor\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("arguments", [[], ["check_blas", "many"], ["doctors"]])
 def test_usage(arguments, capsys):
     assert main(arguments) == 2

@@ -32,6 +32,7 @@ from phintys.compile.linker import (
 )
 from phintys.compile.nodes import CompiledNodes
 from phintys.compile.thunks import Cell, StorageMap, Thunk, map_storage
+from phintys.graph.ignored import ignores
 from phintys.graph.results import array_type
 from phintys.graph.variable import Apply, Variable
 
@@ -62,6 +63,7 @@ class OpWiseCLinker(NodewiseLinker):
 
     required_rewrites = CLinker.required_rewrites
 
+    @ignores("nice_errors")
     def __init__(
         self,
         fallback_on_perform: bool = True,
@@ -176,6 +178,7 @@ class VMLinker(NodewiseLinker):
         accepted for compatibility; with ``c_thunks`` nodes run C code of their own
     """
 
+    @ignores("use_cloop", "allow_partial_eval")
     def __init__(
         self,
         allow_gc: bool | None = None,

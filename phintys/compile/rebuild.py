@@ -9,11 +9,13 @@ from phintys.compile.inputs import Expressions, checked_givens, specify, update_
 from phintys.compile.io import SymbolicOutput
 from phintys.errors import UnusedInputError
 from phintys.graph.clone import clone_get_equiv
+from phintys.graph.ignored import ignores
 from phintys.graph.variable import Variable
 
 __all__ = ["UnusedInputError", "rebuild_collect_shared", "specify"]
 
 
+@ignores("clone_inner_graphs")
 def rebuild_collect_shared(
     outputs: Any,
     inputs: Sequence[Variable] | None = None,

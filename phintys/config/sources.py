@@ -20,11 +20,21 @@ class Given(NamedTuple):
         return f"{self.source}: " if self.source else ""
 
 
-def given_values(environment: Mapping[str, str]) -> dict[str, Given]:
-    """The values that files and ``PHINTYS_FLAGS`` give, by name; the environment comes first."""
-    found = values_of_files(rc_files(environment))
-    flags = parse_flags(environment.get("PHINTYS_FLAGS", ""))
-    return found | {name: Given(value, "PHINTYS_FLAGS") for name, value in flags}
+def given_values(environment: Mapping[str, str], *systems: str) -> dict[str, Given]:
+    """The values by name that ``PHINTYS_FLAGS`` and files give, and the same of older systems.
+
+    ``systems`` are names such as ``"pytensor"``, for ``PYTENSOR_FLAGS`` and ``~/.pytensorrc``.  The
+    environment comes before files; of each, what is given for this package comes first.
+    """
+    weakest_first = [*reversed(systems), "phintys"]
+    found: dict[str, Given] = {}
+    for system in weakest_first:
+        found |= values_of_files(rc_files(environment, system))
+    for system in weakest_first:
+        variable = f"{system.upper()}_FLAGS"
+        flags = parse_flags(environment.get(variable, ""))
+        found |= {name: Given(value, variable) for name, value in flags}
+    return found
 
 
 def parse_flags(flags: str) -> Iterator[tuple[str, str]]:
@@ -39,16 +49,17 @@ def parse_flags(flags: str) -> Iterator[tuple[str, str]]:
             yield name.strip().replace(".", "__"), value.strip()
 
 
-def rc_files(environment: Mapping[str, str]) -> list[Path]:
+def rc_files(environment: Mapping[str, str], system: str = "phintys") -> list[Path]:
     """The files with settings: those in ``PHINTYSRC``, or ``~/.phintysrc``; later ones win.
 
-    ``PHINTYSRC`` separates several by ``os.pathsep``.
+    ``PHINTYSRC`` separates several by ``os.pathsep``.  Of an older ``system`` they are named after
+    it: ``PYTENSORRC``, ``~/.pytensorrc``.
     """
-    listed = environment.get("PHINTYSRC")
+    listed = environment.get(f"{system.upper()}RC")
     if listed is not None:
         return [Path(p).expanduser() for p in listed.split(os.pathsep) if p]
     try:
-        return [Path.home() / ".phintysrc"]
+        return [Path.home() / f".{system}rc"]
     except RuntimeError:  # a user without a home directory
         return []
 

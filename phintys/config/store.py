@@ -77,15 +77,37 @@ class Config:
     def _introduce(self, setting: Setting) -> None:
         self._settings[setting.name] = setting
         self._common[setting.name] = self.__dict__[setting.name] = setting.default
-        given = self._unused.pop(setting.name, None)
-        if given is None:
-            return
+        if setting.name in self._unused:
+            self._use(setting, self._unused.pop(setting.name))
+
+    def _use(self, setting: Setting, given: Given) -> None:
+        """Let a setting have a value that the user has given."""
         try:
-            value = setting.parse(given.value)
+            value = self._parsed(setting, given.value)
         except ValueError as exc:
             raise ValueError(f"{given.prefix}{exc}") from None
         self._note(setting, value)
-        self._common[setting.name] = self.__dict__[setting.name] = value
+        with self._lock:
+            self._common[setting.name] = value
+            if not self._overridden[setting.name]:
+                self.__dict__[setting.name] = value
+
+    def use(self, given: Mapping[str, Given]) -> None:
+        """Let settings have values that files and the environment give, with their sources.
+
+        Names that no setting has are kept, as those that the object is made with.  ValueError, with
+        the source, if a value is not legal.
+
+        >>> config = Config()
+        >>> config.use({"floatX": Given("float32", "PYTENSOR_FLAGS")})
+        >>> config.floatX
+        'float32'
+        """
+        for name, value in given.items():
+            if name in self._settings:
+                self._use(self._settings[name], value)
+            else:
+                self._unused[name] = value
 
     def add(
         self,

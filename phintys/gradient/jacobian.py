@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.gradient.reverse import OnDisconnected, grad, in_form_of, pullback, variables_of
+from phintys.graph.ignored import ignores
 from phintys.graph.variable import Variable
 from phintys.graph.vectorize import vectorize_graph
 
 
+@ignores("vectorize")
 def jacobian(
     expression: Variable,
     wrt: Variable | Sequence[Variable],

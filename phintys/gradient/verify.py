@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.errors import GradientError
 from phintys.gradient.reverse import grad
+from phintys.graph.ignored import ignores
 from phintys.graph.variable import late_bound
 
 #: Step of central differences, and absolute and relative tolerance of gradients, by dtype.
@@ -117,6 +118,7 @@ def _differences(
     return g
 
 
+@ignores("no_debug_ref")
 def verify_grad(
     fun: Callable[..., Any],
     pt: Sequence[Any],

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from phintys.graph.ignored import ignores
 from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, AtomicVariable, Variable
 
 
+@ignores("clone_inner_graphs")
 def clone_get_equiv(
     inputs: Iterable[Variable],
     outputs: Iterable[Variable],
@@ -79,6 +81,7 @@ def clone_node_and_cache(
     return copy_node(node, clone_d)
 
 
+@ignores("clone_inner_graphs")
 def clone(
     inputs: Sequence[Variable],
     outputs: Sequence[Variable],

@@ -13,6 +13,7 @@ from typing import Any
 from phintys.errors import AlreadyThere, InconsistencyError
 from phintys.graph.clients import Output
 from phintys.graph.features import Bookkeeper, Feature
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op
 from phintys.graph.traversal import toposort_with_orderings
 from phintys.graph.variable import Apply, Constant, Variable
@@ -42,6 +43,7 @@ class DestroyHandler(Bookkeeper):
 
     provides = ("destroyers", "has_destroyers")
 
+    @ignores("algo")
     def __init__(self, do_imports_on_attach: bool = True, algo: str | None = None) -> None:
         self.do_imports_on_attach = do_imports_on_attach
         self.fgraph: Any = None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from phintys.errors import AlreadyThere, InconsistencyError, ReplacementDidNotRemoveError
+from phintys.graph.ignored import ignores
 from phintys.graph.variable import Apply, Constant, Variable
 
 #: The callbacks of a feature that a FunctionGraph calls.
@@ -238,6 +239,7 @@ class ReplaceValidate(History, Validator):
         """Replace ``r`` by ``new_r``; undo it and raise `InconsistencyError` if that is illegal."""
         self.replace_all_validate(fgraph, [(r, new_r)], reason=reason, **kwargs)
 
+    @ignores(verbose="config.optimizer_verbose")
     def replace_all_validate(
         self,
         fgraph: Any,
@@ -259,6 +261,7 @@ class ReplaceValidate(History, Validator):
             self.revert(fgraph, mark)
             raise
 
+    @ignores("warn")
     def replace_all_validate_remove(
         self,
         fgraph: Any,

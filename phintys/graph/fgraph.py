@@ -18,6 +18,7 @@ from phintys.graph.clients import Client, Clients, OrderedSet, Output
 from phintys.graph.clone import clone_get_equiv
 from phintys.graph.features import CALLBACKS, ReplaceValidate
 from phintys.graph.frozen import FrozenGraph
+from phintys.graph.ignored import ignores
 from phintys.graph.origin import describe
 from phintys.graph.traversal import (
     applys_between,
@@ -362,6 +363,7 @@ class FunctionGraph:
         self.remove_client(old, (node, i), reason=reason)
         self.execute_callbacks("on_change_input", node, i, old, new_var, reason=reason)
 
+    @ignores(verbose="config.optimizer_verbose")
     def replace(
         self,
         var: Variable,

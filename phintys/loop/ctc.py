@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from phintys.gradient import grad
+from phintys.graph.ignored import ignores
 from phintys.graph.variable import Variable
 from phintys.loop.scan import scan
 from phintys.scalar import dtypes
@@ -49,6 +50,7 @@ class ConnectionistTemporalClassification(TensorSymbolicOp):
     __props__ = ("compute_grad",)
     default_output = 0
 
+    @ignores("openmp")
     def __init__(
         self, compute_grad: bool = True, openmp: bool | None = None, **kwargs: Any
     ) -> None:

@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from phintys.graph.ignored import ignores
 from phintys.graph.origin import stacklevel
 from phintys.loop.build import results_of
 from phintys.loop.step import Updates, check_shared, described
 
 
+@ignores("profile", "allow_gc")
 def scan(
     fn: Callable[..., Any],
     sequences: Any = None,

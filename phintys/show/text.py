@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from phintys.assumptions import AssumptionFeature, summarize_assumptions
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.ignored import ignores
 from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.variable import Apply, Constant, NominalVariable, Variable, late_bound
 
@@ -178,6 +179,7 @@ def op_debug_information(op: Any, node: Apply) -> Mapping[Apply, Mapping[Variabl
     return {}
 
 
+@ignores(print_storage="the lists input_storage and output_storage of a function")
 def dprint(
     graph_like: Any,
     depth: int = -1,

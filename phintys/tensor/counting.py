@@ -10,6 +10,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.dims import product
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
@@ -165,6 +166,7 @@ def unique(
 # ============================================================================== bincount
 
 
+@ignores("assert_nonneg")
 def bincount(
     x: Any, weights: Any = None, minlength: Any = None, assert_nonneg: bool = False
 ) -> Any:

@@ -13,6 +13,7 @@ from phintys.config import config
 from phintys.dims import ONE
 from phintys.errors import DroppedAxisError, ShapeError, did_you_mean
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.type import DisconnectedType, NullType
@@ -231,6 +232,7 @@ class Elemwise(Op):
     __props__ = ("scalar_op", "inplace_pattern")
     __match_args__ = ("scalar_op",)
 
+    @ignores("openmp")
     def __init__(
         self,
         scalar_op: ScalarOp,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from phintys.graph.ignored import ignores
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.axes import expand_dims
@@ -142,6 +143,7 @@ mgrid = _Grid("mgrid", sparse=False)
 ogrid = _Grid("ogrid", sparse=True)
 
 
+@ignores("copy")
 def meshgrid(
     *xi: Any, indexing: Literal["xy", "ij"] = "xy", sparse: bool = False, copy: bool = True
 ) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import product
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
@@ -169,6 +170,7 @@ def searchsorted(x: Any, v: Any, side: Side = "left", sorter: Any = None) -> Any
 # ================================================================== the greatest elements
 
 
+@ignores("sorted")
 def topk_and_argtopk(
     x: Any, kth: Any, axis: int | None = -1, sorted: bool = True, idx_dtype: str = "int64"
 ) -> list[Any]:

@@ -65,7 +65,7 @@ def test_fences_have_a_known_language():
         "{literalinclude}",
     }
     directives = {"{scalar-functions}", "{instructions}", "{settings}", "{rules}", "{laws}"}
-    directives.add("{older-settings}")
+    directives |= {"{older-settings}", "{switches}"}
     directives |= {"{without-derivative}", "{distributions}"}
     for page in PAGES:
         opening = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)[::2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from phintys.graph.ignored import ignores
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -43,6 +44,7 @@ def _spread(v: TensorLike, axes: tuple[int, ...], ndim: int) -> TensorVariable:
     return dimshuffle(v, *["x" if i in axes else next(others) for i in range(ndim)])
 
 
+@ignores("mode")
 def batch_normalization(
     inputs: TensorLike,
     gamma: TensorLike,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import index
 
 from phintys.config import config
+from phintys.graph.ignored import ignores
 from phintys.graph.variable import Constant
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Length, TensorLike
@@ -27,6 +28,7 @@ __all__ = [
 Ratio = tuple[int, int]
 
 
+@ignores("batch_size", "num_input_channels", "use_1D_kernel")
 def bilinear_upsampling(
     input: TensorLike,
     ratio: int | None = None,

@@ -6,6 +6,7 @@ They are no ops: what they return are `pool_2d`, `pool_3d` and the derivatives o
 from __future__ import annotations
 
 from phintys.gradient import pullback, pushforward
+from phintys.graph.ignored import ignores
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.signal.pool import PoolMode, Sizes, pool
@@ -34,6 +35,7 @@ class _Pooling:
         ignored
     """
 
+    @ignores("openmp")
     def __init__(
         self,
         ignore_border: bool = False,
@@ -89,6 +91,7 @@ class MaxPoolGrad(PoolGrad):
     array([[ 0., 10.,  0., 20.]])
     """
 
+    @ignores("openmp")
     def __init__(self, ignore_border: bool, ndim: int = 2, openmp: bool | None = None) -> None:
         super().__init__(ignore_border, "max", ndim)
 

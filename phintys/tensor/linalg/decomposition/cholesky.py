@@ -7,6 +7,7 @@ from math import nan
 import numpy as np
 
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -364,6 +365,7 @@ _factor_in_numbers = in_numbers(_factor)
 
 
 # ----- user function
+@ignores("check_finite", "overwrite_a")
 def cholesky(
     x: TensorLike,
     lower: bool = True,

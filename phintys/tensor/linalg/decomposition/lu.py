@@ -6,6 +6,7 @@ import numpy as np
 
 from phintys.dims import dim_min
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -306,6 +307,7 @@ def exchanged(pivots: np.ndarray, n: int, inverse: bool) -> np.ndarray:
 
 
 # ----- user functions
+@ignores("check_finite", "overwrite_a")
 def lu(
     a: TensorLike,
     permute_l: bool = False,
@@ -337,6 +339,7 @@ def lu(
     return tuple(Blockwise(LU(permute_l=permute_l, p_indices=p_indices))(a))
 
 
+@ignores("check_finite", "overwrite_a")
 def lu_factor(
     a: TensorLike, *, check_finite: bool = True, overwrite_a: bool = False
 ) -> tuple[TensorVariable, TensorVariable]:

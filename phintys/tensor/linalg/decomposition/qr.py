@@ -10,6 +10,7 @@ from phintys.dims import Dim, dim_max, dim_min
 from phintys.errors import ShapeError
 from phintys.gradient.barriers import grad_undefined
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.type import disconnected_type
@@ -277,6 +278,7 @@ def _store_triangle(m: int, n: int, rows: int, a: Array, r: Array) -> int:
 
 
 # ----- user function
+@ignores("overwrite_a", "lwork")
 def qr(
     A: TensorLike,
     mode: str = "full",

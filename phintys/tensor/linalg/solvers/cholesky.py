@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -104,6 +105,7 @@ def substitute_twice(lower: int, n: int, m: int, a: Array, b: Array) -> int:
 
 
 # ----- user function
+@ignores("check_finite")
 def cho_solve(
     c_and_lower: tuple[TensorLike, bool],
     b: TensorLike,

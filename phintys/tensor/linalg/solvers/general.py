@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.dims import dim_max
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -269,6 +270,7 @@ def solve_symmetric(
 
 
 # ----- user function
+@ignores("overwrite_a", "overwrite_b", "check_finite")
 def solve(
     a: TensorLike,
     b: TensorLike,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from phintys.gradient.forward import forward_sweep
 from phintys.gradient.reverse import backpropagate
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -111,6 +112,7 @@ class LUSolve(SolveBase):
 
 
 # ----- user function
+@ignores("check_finite", "overwrite_b")
 def lu_solve(
     LU_and_pivots: tuple[TensorLike, TensorLike],
     b: TensorLike,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from phintys.graph.builder import Builder, V
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -169,6 +170,7 @@ def _substitute(
 
 
 # ----- user function
+@ignores("check_finite")
 def solve_triangular(
     a: TensorLike,
     b: TensorLike,
