@@ -13,10 +13,8 @@ from pathlib import Path, PurePosixPath
 
 sys.path.append(str(Path(__file__).parents[1] / "planted"))
 
-from planted_map import read_map, stale
+from planted_map import MAP, read_map, stale
 
-#: which files each test module runs, by a run of all tests
-MAP = "tests/reach.json"
 #: an import of a helper of the tests: ``rows`` or ``tests.scalar.rows``
 IMPORT = re.compile(r"^\s*(?:from|import)\s+(?:tests\.(?:\w+\.)*)?(\w+)", re.MULTILINE)
 
@@ -96,12 +94,12 @@ class Suite:
             return importers
         if stem(file).startswith("test_"):
             return set()
-        folder = self.folder_of(file)
+        folder = self.folder_of_tests(file)
         found = {module for module in self.modules if parent(module) == folder}
         unknown = found - set(self.runs)
         return (found & running | unknown) if found & running else found
 
-    def folder_of(self, file: str) -> str:
+    def folder_of_tests(self, file: str) -> str:
         """The folder of tests that mirrors the file's, or the nearest one above; "" for none."""
         first, *inner = PurePosixPath(file).parts
         if not inner:
