@@ -6,7 +6,6 @@ Files are given by their paths from the root of the repository.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 sys.path.append(str(Path(__file__).parents[1] / "planted"))
 
 from planted_map import MAP, read_map, stale
+from run_git import git
 
 #: an import of a helper of the tests: ``rows`` or ``tests.scalar.rows``
 IMPORT = re.compile(r"^\s*(?:from|import)\s+(?:tests\.(?:\w+\.)*)?(\w+)", re.MULTILINE)
@@ -39,12 +39,6 @@ def base_commit(root: Path) -> str:
     base = next(filter(None, shared), head)
     is_clean = not git(root, "status", "--porcelain")
     return "HEAD~1" if base == head and is_clean else base
-
-
-def git(root: Path, *arguments: str) -> str:
-    """What a command of git prints; empty if it fails."""
-    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 # ------------------------------------------------------------------------- what is near

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -113,6 +114,8 @@ def test_what_is_wrong_with_the_map_is_said(root, capsys):
 @pytest.fixture
 def commit(root):
     """Makes a commit of all files."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
 
     def git(*arguments):
         identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "init.defaultBranch=main"]
@@ -145,7 +148,13 @@ def test_changes_are_those_since_main_and_uncommitted_ones(root, commit):
     assert changed_files(root) == [CODE, SORT, "phintys/with space.py"]
 
 
-def test_without_git_there_are_no_changes(root):
+def test_without_a_repository_there_are_no_changes(root):
+    assert changed_files(root) == []
+
+
+def test_without_git_there_are_no_changes(root, monkeypatch):
+    monkeypatch.setenv("PATH", str(root))
+    assert shutil.which("git") is None
     assert changed_files(root) == []
 
 
