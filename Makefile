@@ -93,6 +93,7 @@ test-oldest:  ## run the tests with the oldest NumPy and SciPy, without other ba
 	$(MAKE) test-only VENV=$(VENV)-oldest CONSTRAINTS=constraints/oldest$(VERSION).txt EXTRAS=test
 
 constraints: $(MADE)  ## write the files of exact versions, for each Python
+	$(INSTALL) packaging
 	$(BIN)/python tools/constraints.py
 
 fuzz: $(VENV)/test  ## random programs on all backends; FUZZ="--seed 5000 --count 200" for others

@@ -46,6 +46,11 @@ pytest_plugins = [
 
 def pytest_collection_finish() -> None:
     """The items of all tests are many objects: collections of garbage leave them out."""
+    freeze_heap()
+
+
+def freeze_heap() -> None:
+    """The collector, and who asks it for objects, leave out all objects that there are now."""
     gc.collect()
     gc.freeze()
 
@@ -66,6 +71,18 @@ def vector_bits(request: pytest.FixtureRequest):
     changes = {"vector_bits": request.param} if getattr(request, "param", 0) else {}
     with config.change_flags(**changes):
         yield
+
+
+@pytest.fixture
+def frozen_heap():
+    """The test sees only its own objects in the collector.
+
+    Then garbage is freed, also what was frozen before it became garbage.
+    """
+    freeze_heap()
+    yield
+    gc.unfreeze()
+    freeze_heap()
 
 
 @pytest.fixture(params=["auto", pytest.param("llvm", marks=pytest.mark.rest)], scope="module")

@@ -55,6 +55,7 @@ OTHER_TESTS = {
     "planted": "whether the tests find faults that are put in on purpose",
     "quick": "the program that runs the tests nearest to changed files",
     "robustness": "threads, interrupts, failing allocations, memory: all folders together",
+    "tools": "the programs of tools/",
 }
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from child_environment import plain_environment
 from tiers import rest
 
 SOURCE = """
@@ -38,10 +39,9 @@ def failing(tmp_path):
     """Runs pytest on a module of failing tests; its output."""
     (tmp_path / "test_odd.py").write_text(SOURCE)
     (tmp_path / "pytest.ini").touch()
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PHINTYS_"))}
+    environment = plain_environment()
     paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
 
     def run(command: str, **settings: str) -> str:

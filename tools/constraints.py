@@ -17,7 +17,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from pythons import numbers, pythons
+from packaging.requirements import Requirement
+from packaging.version import Version
+from pythons import pythons
 
 REPOSITORY = Path(__file__).parents[1]
 FOLDER = REPOSITORY / "constraints"
@@ -36,7 +38,7 @@ def main(versions: list[str]) -> None:
     for version in versions or _declared(project["classifiers"]):
         python = _options(version)
         _write(f"python{version}", python, [*needed, *(r for e in extras.values() for r in e)])
-        oldest = [_oldest(python, r) for r in needed if _name(r) in OLDEST]
+        oldest = [_oldest(python, r) for r in needed if Requirement(r).name in OLDEST]
         _write(f"oldest{version}", python, [*needed, *extras["test"], *oldest])
 
 
@@ -65,15 +67,15 @@ def _write(name: str, python: tuple[list[str], list[str]], requirements: list[st
 
 
 def _oldest(python: tuple[list[str], list[str]], requirement: str) -> str:
-    """The least version that a requirement ``name>=version`` allows, as an exact requirement."""
-    name, least = requirement.split(">=")
-    text = _pip(python, "index", "versions", "--only-binary=:all:", name)
+    """The least version that a requirement allows, as an exact requirement."""
+    wanted = Requirement(requirement)
+    text = _pip(python, "index", "versions", "--only-binary=:all:", wanted.name)
     listed = re.search(r"Available versions: (.*)", text)
     versions = listed[1].split(", ") if listed else []
-    allowed = [v for v in versions if numbers(v) >= numbers(least)]
+    allowed = list(wanted.specifier.filter(versions))
     if not allowed:
         sys.exit(f"constraints: there are no wheels of {requirement}")
-    return f"{name}=={min(allowed, key=numbers)}"
+    return f"{wanted.name}=={min(allowed, key=Version)}"
 
 
 def _pip(python: tuple[list[str], list[str]], command: str, *arguments: str) -> str:
@@ -83,10 +85,6 @@ def _pip(python: tuple[list[str], list[str]], command: str, *arguments: str) -> 
     if done.returncode:
         sys.exit(f"constraints: pip found no versions ({' '.join(line)}):\n{done.stderr}")
     return done.stdout
-
-
-def _name(requirement: str) -> str:
-    return re.split(r"[^\w-]", requirement)[0]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Print the Pythons that tests can run on: a line "3.13 PATH" for each minor version, newest first.
+"""Print the Pythons that tests run on: a line "3.13 PATH" for each minor version, newest first.
 
-Looked at are ``python3`` and ``python3.X`` on PATH, then what pyenv has installed. One that does
-not start, that cannot make environments, or is older than 3.11 is left out.
+These are the versions that have a file in ``constraints/``. Looked at are ``python3`` and
+``python3.X`` on PATH, then what pyenv has installed. Left out is what does not start, is not
+CPython, cannot make environments, or is older than 3.11.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ import shutil
 import subprocess
 from pathlib import Path
 
+CONSTRAINTS = Path(__file__).parents[1] / "constraints"
 OLDEST = (3, 11)
 #: How many minor versions after the oldest one are looked for on PATH
 LATER = 10
-_CODE = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+_CODE = """
+import ensurepip, sys, venv
+assert sys.implementation.name == "cpython"
+print("%d.%d" % sys.version_info[:2])
+"""
+
+
+def main() -> None:
+    for version, path in pythons().items():
+        if (CONSTRAINTS / f"python{version}.txt").exists():
+            print(version, path)
 
 
 def pythons() -> dict[str, str]:
@@ -23,21 +35,23 @@ def pythons() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in _candidates():
         version = _version(path)
-        if version and numbers(version) >= OLDEST:
+        if version and _numbers(version) >= OLDEST:
             found.setdefault(version, path)
-    return dict(sorted(found.items(), key=lambda item: numbers(item[0]), reverse=True))
+    return dict(sorted(found.items(), key=lambda item: _numbers(item[0]), reverse=True))
 
 
 def _candidates() -> list[str]:
+    """Paths of interpreters: those on PATH, then those of pyenv, newest first."""
     major, minor = OLDEST
     names = ["python3", *(f"python{major}.{minor + later}" for later in range(LATER))]
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    installed = sorted(root.glob("versions/*/bin/python"), reverse=True)
-    return [*filter(None, map(shutil.which, names)), *map(str, installed)]
+    versions = sorted(root.glob("versions/3.*"), key=lambda p: _numbers(p.name), reverse=True)
+    installed = [str(version / "bin" / "python") for version in versions]
+    return [*filter(None, map(shutil.which, names)), *installed]
 
 
 def _version(path: str) -> str:
-    """The minor version of an interpreter; nothing if it does not start, or lacks venv."""
+    """The minor version of an interpreter; nothing if it is left out."""
     try:
         done = subprocess.run([path, "-c", _CODE], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -45,11 +59,10 @@ def _version(path: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def numbers(version: str) -> tuple[int, ...]:
+def _numbers(version: str) -> tuple[int, ...]:
     """The numbers of a version, for comparisons."""
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
 if __name__ == "__main__":
-    for version, path in pythons().items():
-        print(version, path)
+    main()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
 import scipy.special
 import transpiler_cases as cases
-from tiers import few, rest
+from tiers import rest
 from transpiler_cases import assert_same, compare, data
 
 import phintys
@@ -48,19 +49,29 @@ def compare_values(mode, build, *values):
 # --------------------------------------------------------------------------- scalar rows
 
 
-def batches(names, size=25):
+def module_of(name):
+    """The name of the module of ``phintys.scalar`` that defines a row."""
+    modules = {k: m for k, m in vars(phintys.scalar).items() if isinstance(m, ModuleType)}
+    return next(k for k, m in modules.items() if any(v is TABLE[name] for v in vars(m).values()))
+
+
+MODULES = {
+    module: [*rows]
+    for module, rows in itertools.groupby(sorted(cases.ROWS, key=module_of), module_of)
+}
+
+
+@rest
+@pytest.mark.parametrize("module", MODULES)
+def test_rows_of_floats(mode, module):
+    names = [n for n in MODULES[module] if cases.accepts(n, "float64")]
+    compare(mode, *cases.row_graph(names, "float64"), names)
+
+
+def batches(names, size):
     it = iter(names)
     while batch := list(itertools.islice(it, size)):
         yield batch
-
-
-BATCHES = list(batches(cases.ROWS))
-
-
-@pytest.mark.parametrize("names", few(BATCHES, BATCHES[0]), ids=lambda names: names[0])
-def test_rows_of_floats(mode, names):
-    names = [n for n in names if cases.accepts(n, "float64")]
-    compare(mode, *cases.row_graph(names, "float64"), names)
 
 
 def composite(names, dtype):

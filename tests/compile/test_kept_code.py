@@ -68,13 +68,6 @@ def new_nodes(before):
     return [node for node in live_nodes() if id(node) not in known]
 
 
-@pytest.fixture
-def frozen_heap():
-    """The collector, and who asks it for objects, leave out those that there were before."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize("is_own", [False, True])
 def test_functions_keep_no_nodes(is_own):

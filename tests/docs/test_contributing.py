@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from run_git import git
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -32,18 +32,13 @@ def test_quoted_lines_are_in_the_files():
     assert not missing
 
 
-def git(*arguments: str) -> str:
-    command = ["git", "-C", str(ROOT), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-
-
 @pytest.mark.parametrize(("subject", "stat"), COMMITS, ids=[subject for subject, _ in COMMITS])
 def test_quoted_commits_are_in_the_history(subject, stat):
-    log = git("log", "--format=%H %s").splitlines()
+    log = git(ROOT, "log", "--format=%H %s").splitlines()
     commits = [line.split()[0] for line in log if line.partition(" ")[2] == subject]
     if not commits:
-        pytest.skip("there is no such commit: no repository, or not its whole history")
-    shown = git("show", "--stat=80", "--format=", commits[-1])
+        pytest.skip("there is no such commit: no git, no repository, or not its whole history")
+    shown = git(ROOT, "show", "--stat=80", "--format=", commits[-1])
     assert shown.split() == stat.split()
 
 

@@ -20,7 +20,7 @@ from derivative_checks import (
     point_of,
     point_of_node,
 )
-from matrix_nodes import SMOOTH, examples, package_ops
+from matrix_nodes import GROUPS, SMOOTH, examples, package_ops
 from rows import ROWS, accepts, arity, points
 from tiers import few, rest
 
@@ -47,6 +47,8 @@ REAL |= set(
 REAL |= {"TensorInv", "TensorSolve"}  # whose graphs are for the types of the inputs
 #: ops whose derivatives in other dtypes are in ``make test``
 SOME = "Dot Sum Max Prod Join Subtensor AdvancedIncSubtensor Cholesky Solve Einsum".split()
+#: groups of expressions whose derivatives are compiled in ``make test``
+COMPILED = "shapes indices products matrices control".split()
 RNG = np.random.default_rng(0)
 
 
@@ -212,9 +214,9 @@ def squared(name):
     return point_of(lambda *x: build(*x) ** 2, values)
 
 
-@pytest.mark.parametrize("names", few(dozens(SMOOTH), *dozens(SMOOTH)[::4]), ids=" ".join)
-def test_compiled_derivatives(names):
-    assert_compiled_alike([squared(name) for name in names])
+@pytest.mark.parametrize("group", few(GROUPS, *COMPILED))
+def test_compiled_derivatives(group):
+    assert_compiled_alike([squared(name) for name in GROUPS[group]])
 
 
 @pytest.mark.parametrize("names", dozens(DIFFERENTIABLE), ids=" ".join)

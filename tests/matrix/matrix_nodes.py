@@ -1,7 +1,7 @@
 """Nodes of every op, with values of their inputs: what tests of all ops take.
 
-They come from the expressions of the matrix, and from two tables below: ``MORE`` for ops that the
-matrix has no expression of, ``SMOOTH`` for differentiable expressions at points without ties.
+They come from the expressions of the matrix, and from tables below: ``MORE`` for ops that the
+matrix has no expression of, ``GROUPS`` for differentiable expressions at points without ties.
 """
 
 from __future__ import annotations
@@ -253,8 +253,8 @@ M2 = RNG.normal(size=(6, 4))
 INDEX, MASK = np.array([[2, 0], [1, 2]]), np.array([True, False, True])
 ORDERS = np.array([[2, 0, 1], [1, 2, 0]])
 
-#: name -> (expression, values)
-SMOOTH = {
+# tables: name -> (expression, values)
+SHAPES = {
     "DimShuffle": (lambda x: x.dimshuffle(1, "x", 0), [M]),
     "DimShuffle, axes dropped": (lambda x: pt.squeeze(x), [ROW]),
     "Elemwise, broadcast": (lambda x, y: x * pt.specify_broadcastable(y, 0), [M, ROW]),
@@ -270,8 +270,12 @@ SMOOTH = {
     "Alloc": (lambda x: pt.alloc(x, 2, 3, 4), [M]),
     "Alloc, broadcast": (lambda x: pt.alloc(pt.specify_broadcastable(x, 0), 3, 4), [ROW]),
     "Reshape": (lambda x: x.reshape((2, -1)), [M]),
-    "CumOp add": (lambda x: pt.cumsum(x, axis=1), [M]),
-    "CumOp mul": (lambda x: pt.cumprod(x, axis=0), [M]),
+    "JoinDims": (lambda x: pt.join_dims(x, 1), [C]),
+    "SplitDims": (lambda x: pt.split_dims(x, (2, 2), 1), [M]),
+    "Join": (lambda x, y: pt.join(1, x, y), [M, N.reshape(2, 4)[:1].repeat(3, 0)]),
+    "Split": (lambda x: pt.split(x, [1, 3], axis=1)[1], [M]),
+}
+INDICES = {
     "Subtensor": (lambda x: x[1:, ::-2], [M]),
     "Subtensor, one": (lambda x: x[-1, 2], [M]),
     "IncSubtensor, set": (lambda x, y: pt.set_subtensor(x[1], y), [M, V]),
@@ -288,40 +292,6 @@ SMOOTH = {
         [M, M[:2]],
     ),
     "Nonzero": (lambda x: x[pt.nonzero(x > 1)], [V]),
-    "Sum": (lambda x: x.sum(axis=(0, 2)), [C]),
-    "Prod": (lambda x: x.prod(axis=1), [M]),
-    "Prod, with a zero": (lambda x: x.prod(axis=0), [M * (M > 0.6)]),
-    "ProdOthers": (lambda x: ProdOthers((0, 2))(x), [C * (C > 0.6)]),
-    "ProdOthers, one direction": (lambda x, h: ProdOthers((1,))(x, h), [M * (M > 0.6), M]),
-    "ProdOthers, two directions": (lambda x, h, k: ProdOthers((0,))(x, h, k), [V, W, V * W]),
-    "ProdWithoutZeros": (lambda x: reduce.ProdWithoutZeros(0)(x), [M]),
-    "Max": (lambda x: x.max(axis=0), [M]),
-    "Min": (lambda x: x.min(axis=1, keepdims=True), [M]),
-    "mean, var": (lambda x: pt.var(x, axis=0) + x.mean(), [M]),
-    "SortOp": (lambda x: pt.sort(x, axis=0), [M]),
-    "ArgSortOp": (lambda x: x * pt.argsort(x, axis=1), [M]),
-    "Argmax": (lambda x: x * pt.argmax(x, axis=0), [M]),
-    "Argmin": (lambda x: x * pt.argmin(x), [M]),
-    "All, Any": (lambda x: pt.switch(pt.all(x > 0) & pt.any(x > 1), x, x * 2), [M]),
-    "ARange": (lambda x: pt.arange(x, 5.0, 1.0) ** 2, [S]),
-    "Eye": (lambda x: x * pt.eye(3, 4), [M]),
-    "Fourier": (lambda x: fourier.irfft(fourier.fft(fourier.rfft(x), 4)), [M]),
-    "Join": (lambda x, y: pt.join(1, x, y), [M, N.reshape(2, 4)[:1].repeat(3, 0)]),
-    "Split": (lambda x: pt.split(x, [1, 3], axis=1)[1], [M]),
-    "ExtractDiag": (lambda x: pt.diagonal(x, offset=1), [M]),
-    "diag": (lambda x: pt.diag(x), [V]),
-    "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
-    "IfElse": (lambda x, y: ifelse(x[0] > 1, x * y, y), [V, W]),
-    "FinalizedOpFromGraph": (lambda x: FinalizedOpFromGraph([x], [pt.exp(x)])(x), [V]),
-    "JAXOp": (lambda x, y: wrap_jax(lambda x, y: (x * y * y).sum())(x, y), [V, W]),
-    "CheckAndRaise": (lambda x: CheckAndRaise(ValueError, "large")(x, pt.all(x < 99)), [V]),
-    "Assert": (lambda x: Assert("large")(x, pt.all(x < 99)), [V]),
-    "Print": (lambda x: Print(global_fn=lambda op, value: None)(x), [M]),
-    "PdbBreakpoint": (lambda x, y: pt.add(*PdbBreakpoint("here")(x[0] < 0, x, y)), [V, W]),
-    "Recurrence, one length": (lambda x, y: Recurrence(0)(x, y), [ROW, ROW]),
-    "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
-    "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),
-    "Unique": (lambda x: x * pt.unique(x, return_inverse=True)[1], [V]),
     "PermuteRowElements": (
         lambda x: pt.permute_row_elements(x, ORDERS),
         [M[:2, :3]],
@@ -334,21 +304,85 @@ SMOOTH = {
         lambda x: x * pt.ravel_multi_index(pt.unravel_index(INDEX, (2, 3)), (3, 4)),
         [M[:2, :2]],
     ),
+    "roll": (lambda x: pt.roll(x, 1, axis=1), [M]),
+}
+REDUCTIONS = {
+    "Sum": (lambda x: x.sum(axis=(0, 2)), [C]),
+    "Prod": (lambda x: x.prod(axis=1), [M]),
+    "Prod, with a zero": (lambda x: x.prod(axis=0), [M * (M > 0.6)]),
+    "ProdOthers": (lambda x: ProdOthers((0, 2))(x), [C * (C > 0.6)]),
+    "ProdOthers, one direction": (lambda x, h: ProdOthers((1,))(x, h), [M * (M > 0.6), M]),
+    "ProdOthers, two directions": (lambda x, h, k: ProdOthers((0,))(x, h, k), [V, W, V * W]),
+    "ProdWithoutZeros": (lambda x: reduce.ProdWithoutZeros(0)(x), [M]),
+    "Max": (lambda x: x.max(axis=0), [M]),
+    "Min": (lambda x: x.min(axis=1, keepdims=True), [M]),
+    "mean, var": (lambda x: pt.var(x, axis=0) + x.mean(), [M]),
+    "Argmax": (lambda x: x * pt.argmax(x, axis=0), [M]),
+    "Argmin": (lambda x: x * pt.argmin(x), [M]),
+    "All, Any": (lambda x: pt.switch(pt.all(x > 0) & pt.any(x > 1), x, x * 2), [M]),
+    "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
+    "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
+    "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),
+}
+SEQUENCES = {
+    "CumOp add": (lambda x: pt.cumsum(x, axis=1), [M]),
+    "CumOp mul": (lambda x: pt.cumprod(x, axis=0), [M]),
+    "SortOp": (lambda x: pt.sort(x, axis=0), [M]),
+    "ArgSortOp": (lambda x: x * pt.argsort(x, axis=1), [M]),
+    "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),
+    "Unique": (lambda x: x * pt.unique(x, return_inverse=True)[1], [V]),
+    "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
+    "tile": (lambda x: pt.tile(x, (2, 1)), [M]),
+    "ARange": (lambda x: pt.arange(x, 5.0, 1.0) ** 2, [S]),
+    "Fourier": (lambda x: fourier.irfft(fourier.fft(fourier.rfft(x), 4)), [M]),
+    "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
+    "Recurrence, one length": (lambda x, y: Recurrence(0)(x, y), [ROW, ROW]),
+    "ConnectionistTemporalClassification": (
+        lambda x: ConnectionistTemporalClassification(False)(
+            x, [[1, -1], [1, 2], [2, -1]], [2, 2, 1]
+        ),
+        [C],
+    ),
+}
+DIAGONALS = {
+    "Eye": (lambda x: x * pt.eye(3, 4), [M]),
+    "ExtractDiag": (lambda x: pt.diagonal(x, offset=1), [M]),
+    "diag": (lambda x: pt.diag(x), [V]),
     "FillDiagonal": (lambda x, v: pt.fill_diagonal(x, v), [M, S]),
     "FillDiagonal, three axes": (lambda x, v: pt.fill_diagonal(x, v), [C[:2, :2, :2], S]),
     "FillDiagonalOffset": (lambda x, v: pt.fill_diagonal_offset(x, v, 2), [M, S]),
-    "JoinDims": (lambda x: pt.join_dims(x, 1), [C]),
-    "SplitDims": (lambda x: pt.split_dims(x, (2, 2), 1), [M]),
+    "tril": (lambda x: pt.tril(x), [M]),
+    "BlockDiagonal": (lambda x, y: BlockDiagonal(2)(x, y), [M, N]),
+    "KroneckerProduct": (lambda x, y: KroneckerProduct()(x, y), [M, N]),
+}
+CONTROL = {
+    "IfElse": (lambda x, y: ifelse(x[0] > 1, x * y, y), [V, W]),
+    "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
+    "FinalizedOpFromGraph": (lambda x: FinalizedOpFromGraph([x], [pt.exp(x)])(x), [V]),
+    "JAXOp": (lambda x, y: wrap_jax(lambda x, y: (x * y * y).sum())(x, y), [V, W]),
+    "CheckAndRaise": (lambda x: CheckAndRaise(ValueError, "large")(x, pt.all(x < 99)), [V]),
+    "Assert": (lambda x: Assert("large")(x, pt.all(x < 99)), [V]),
+    "Print": (lambda x: Print(global_fn=lambda op, value: None)(x), [M]),
+    "PdbBreakpoint": (lambda x, y: pt.add(*PdbBreakpoint("here")(x[0] < 0, x, y)), [V, W]),
+    "DeepCopyOp": (lambda x: barriers.deep_copy_op(x), [V]),
+    "GradScale": (lambda x: barriers.grad_scale(x, 1.0), [V]),
+    "SpecifyAssumptions": (lambda x: assume(x, diagonal=False), [M]),
+}
+PRODUCTS = {
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
     "Einsum": (lambda x, y, z: pt.einsum("ij,...kj,kj->i...", x, y, z), [M, C, M]),
+    "Gemm": (lambda z, x, y: blas.gemm_no_inplace(z, 0.5, x, y, 2.0), [M[:, :2], M, N]),
+    "Gemv": (lambda z, x, y: blas.gemv_no_inplace(z, 0.5, x, y, 2.0), [M[:, 0], M, V]),
+    "Ger": (lambda z, x, y: blas.ger(z, 0.5, x, y), [M, M[:, 0], V]),
+    "Dot22": (lambda x, y: blas._dot22(x, y), [M, N]),
+    "Dot22Scalar": (lambda x, y: blas._dot22scalar(x, y, 0.5), [M, N]),
+    "BatchedDot": (lambda x, y: pt.batched_dot(x, y), [C, C.transpose(0, 2, 1)]),
+}
+DECOMPOSITIONS = {
     "Cholesky": (lambda x: Cholesky()(pt.dot(x, pt.conj(x.T))), [M]),
     "CholeskyPullback": (lambda x, g: CholeskyPullback()(pt.dot(x, x.T), g), [M, M[:, :3]]),
-    "SolveTriangular": (
-        lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
-        [M, M],
-    ),
     "QR": (lambda x: pt.join(1, *QR("economic")(x)), [M]),
     "SVD": (lambda x: pt.join(1, *SVD(full_matrices=False)(x)[::2]), [M]),
     "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
@@ -364,6 +398,12 @@ SMOOTH = {
     "LUFactor, PivotToPermutations": (
         lambda x: x[linalg.PivotToPermutations()((f := linalg.LUFactor()(x))[1])] * f[0],
         [M2[:4]],
+    ),
+}
+SOLUTIONS = {
+    "SolveTriangular": (
+        lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
+        [M, M],
     ),
     **{
         f"LUSolve, {t}": (
@@ -387,16 +427,6 @@ SMOOTH = {
         [M2[:4], V],
     ),
     "CholeskySolve": (lambda a, b: linalg.CholeskySolve(b_ndim=2)(a, b), [M2[:4], N]),
-    "TensorInv": (lambda x: linalg.TensorInv(1)(x.reshape((4, 2, 2))), [M2[:4]]),
-    "TensorSolve": (
-        lambda x, b: linalg.TensorSolve()(x.reshape((2, 2, 4)), b.reshape((2, 2))),
-        [M2[:4], V],
-    ),
-    "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
-    "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
-    "DetCotangent": (lambda x, g: linalg.DetCotangent()(x, g[0]), [M2[:4], V]),
-    "SingularCofactors": (lambda x: linalg.SingularCofactors()(x, pt.eq(1, 1)), [M2[:4]]),
-    "SLogDet": (lambda x: linalg.SLogDet()(x)[0] * linalg.SLogDet()(x)[1], [M2[:4]]),
     "LUFactorTridiagonal, SolveLUFactorTridiagonal": (
         lambda x, b: sum(
             linalg.SolveLUFactorTridiagonal(2, t)(
@@ -406,11 +436,11 @@ SMOOTH = {
         ),
         [M2[:4], N],
     ),
-    "BlockDiagonal": (lambda x, y: BlockDiagonal(2)(x, y), [M, N]),
-    "KroneckerProduct": (lambda x, y: KroneckerProduct()(x, y), [M, N]),
-    "Expm": (lambda x: Expm()(x), [M[:, :3]]),
-    "Logm": (lambda x: Logm()(x @ pt.conj(x.T)), [M[:2]]),
-    "Sqrtm": (lambda x: Sqrtm()(x @ pt.conj(x.T)), [M]),
+    "TensorSolve": (
+        lambda x, b: linalg.TensorSolve()(x.reshape((2, 2, 4)), b.reshape((2, 2))),
+        [M2[:4], V],
+    ),
+    "Lstsq": (lambda a, b: Lstsq()(a, b, 1e-9)[0], [M.T, M.T[:, :2]]),
     "SolveSylvester": (lambda a, b, c: SolveSylvester()(a, b, c), [M[:, :3], M[:2, 2:], M[:, :2]]),
     "TRSYL": (
         lambda a, b, c: TRSYL()(pt.triu(a), b, c),
@@ -428,32 +458,34 @@ SMOOTH = {
         lambda a, b, q, r: SolveContinuousARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
         [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
     ),
-    "MatrixPinv": (lambda x: MatrixPinv()(x), [M]),
-    "Lstsq": (lambda a, b: Lstsq()(a, b, 1e-9)[0], [M.T, M.T[:, :2]]),
-    "ConnectionistTemporalClassification": (
-        lambda x: ConnectionistTemporalClassification(False)(
-            x, [[1, -1], [1, 2], [2, -1]], [2, 2, 1]
-        ),
-        [C],
-    ),
-    "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
-    "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
-    "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),
-    "Gemm": (lambda z, x, y: blas.gemm_no_inplace(z, 0.5, x, y, 2.0), [M[:, :2], M, N]),
-    "Gemv": (lambda z, x, y: blas.gemv_no_inplace(z, 0.5, x, y, 2.0), [M[:, 0], M, V]),
-    "Ger": (lambda z, x, y: blas.ger(z, 0.5, x, y), [M, M[:, 0], V]),
-    "Dot22": (lambda x, y: blas._dot22(x, y), [M, N]),
-    "Dot22Scalar": (lambda x, y: blas._dot22scalar(x, y, 0.5), [M, N]),
-    "BatchedDot": (lambda x, y: pt.batched_dot(x, y), [C, C.transpose(0, 2, 1)]),
-    "DeepCopyOp": (lambda x: barriers.deep_copy_op(x), [V]),
-    "GradScale": (lambda x: barriers.grad_scale(x, 1.0), [V]),
-    "SpecifyAssumptions": (lambda x: assume(x, diagonal=False), [M]),
-    "tril": (lambda x: pt.tril(x), [M]),
-    "tile": (lambda x: pt.tile(x, (2, 1)), [M]),
-    "roll": (lambda x: pt.roll(x, 1, axis=1), [M]),
-    "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
 }
-SMOOTH |= matrix_signal.SMOOTH
+MATRICES = {
+    "TensorInv": (lambda x: linalg.TensorInv(1)(x.reshape((4, 2, 2))), [M2[:4]]),
+    "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
+    "MatrixPinv": (lambda x: MatrixPinv()(x), [M]),
+    "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
+    "DetCotangent": (lambda x, g: linalg.DetCotangent()(x, g[0]), [M2[:4], V]),
+    "SingularCofactors": (lambda x: linalg.SingularCofactors()(x, pt.eq(1, 1)), [M2[:4]]),
+    "SLogDet": (lambda x: linalg.SLogDet()(x)[0] * linalg.SLogDet()(x)[1], [M2[:4]]),
+    "Expm": (lambda x: Expm()(x), [M[:, :3]]),
+    "Logm": (lambda x: Logm()(x @ pt.conj(x.T)), [M[:2]]),
+    "Sqrtm": (lambda x: Sqrtm()(x @ pt.conj(x.T)), [M]),
+}
+#: the tables by kind; a test that compiles many expressions makes one function of each
+GROUPS = {
+    "shapes": SHAPES,
+    "indices": INDICES,
+    "reductions": REDUCTIONS,
+    "sequences": SEQUENCES,
+    "diagonals": DIAGONALS,
+    "control": CONTROL,
+    "products": PRODUCTS,
+    "decompositions": DECOMPOSITIONS,
+    "solutions": SOLUTIONS,
+    "matrices": MATRICES,
+    "signals": matrix_signal.SMOOTH,
+}
+SMOOTH = {name: point for group in GROUPS.values() for name, point in group.items()}
 
 
 def package_ops() -> dict[str, type[Op]]:

@@ -34,7 +34,7 @@ def parsed() -> argparse.Namespace:
     compared = command(command_difference, "what a second record lost and gained")
     compared.add_argument("before", type=Path)
     compared.add_argument("after", type=Path, nargs="?", default=RECORD)
-    with_record = command(command_map, f"write {MAP.relative_to(ROOT)} from a record")
+    with_record = command(command_map, f"write {MAP} from a record")
     with_record.add_argument("record", type=Path, nargs="?", default=RECORD)
     add_draw(command(command_draw, "draw faults, or replace those whose text is gone"))
     add_run(command(command_run, "run the tests that reach each fault"))

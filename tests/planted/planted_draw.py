@@ -10,17 +10,11 @@ from typing import Any
 
 from planted_faults import Fault, Gone, dedented, sources_of
 from planted_mutations import KINDS, Mutation, changes, mutations
-from planted_reach import reached_lines
+from planted_reach import folder_of, reached_lines
 from planted_text import spans
 
 #: (folder, kind) -> the changes to draw from, each with its module
 Candidates = dict[tuple[str, str], list[tuple[str, Mutation]]]
-
-
-def folder_of(module: str) -> str:
-    """The folder right below the package; all modules that are in none count as one folder."""
-    parts = module.split("/")
-    return parts[1] if len(parts) > 2 else "modules"
 
 
 @dataclass

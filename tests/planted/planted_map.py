@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-MAP = ROOT / "tests" / "reach.json"
+#: its path from the root of a repository
+MAP = "tests/reach.json"
 
 
-def read_map(path: Path = MAP) -> dict[str, set[str]]:
+def read_map(path: Path = ROOT / MAP) -> dict[str, set[str]]:
     """test module -> files of the package"""
     stored = json.loads(path.read_text())
     files: list[str] = stored["files"]
@@ -18,7 +19,7 @@ def read_map(path: Path = MAP) -> dict[str, set[str]]:
     return {t: {f for k, f in enumerate(files) if m >> k & 1} for t, m in masks.items()}
 
 
-def write_map(record: dict[str, Any], path: Path = MAP) -> None:
+def write_map(record: dict[str, Any], path: Path = ROOT / MAP) -> None:
     """Store what a record of `reach_plugin` says; bit k of a mask stands for file k."""
     files = sorted(record["sources"])
     masks = {
@@ -28,7 +29,7 @@ def write_map(record: dict[str, Any], path: Path = MAP) -> None:
     path.write_text(json.dumps({"files": files, "tests": masks}, indent=0) + "\n")
 
 
-def stale(path: Path = MAP, root: Path = ROOT) -> list[str]:
+def stale(path: Path = ROOT / MAP, root: Path = ROOT) -> list[str]:
     """What the map misses and what is gone, as lines of text; empty if it is complete.
 
     A module of the package, and a file of tests, counts; files of doctests alone do not.

@@ -42,9 +42,10 @@ def totals(record: Record) -> str:
     return "\n".join([*text, f"{len(record['tests'])} test modules"])
 
 
-def folder_of(name: str) -> str:
-    """``phintys/tensor/x.py`` -> ``phintys/tensor``"""
-    return "/".join(name.split("/")[:2])
+def folder_of(module: str) -> str:
+    """The folder right below the package; all modules that are in none count as one folder."""
+    parts = module.split("/")
+    return parts[1] if len(parts) > 2 else "modules"
 
 
 def places(record: Record, kind: str) -> Counter[Place]:

@@ -6,17 +6,15 @@ Files are given by their paths from the root of the repository.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 sys.path.append(str(Path(__file__).parents[1] / "planted"))
 
-from planted_map import read_map, stale
+from planted_map import MAP, read_map, stale
+from run_git import git
 
-#: which files each test module runs, by a run of all tests
-MAP = "tests/reach.json"
 #: an import of a helper of the tests: ``rows`` or ``tests.scalar.rows``
 IMPORT = re.compile(r"^\s*(?:from|import)\s+(?:tests\.(?:\w+\.)*)?(\w+)", re.MULTILINE)
 
@@ -41,12 +39,6 @@ def base_commit(root: Path) -> str:
     base = next(filter(None, shared), head)
     is_clean = not git(root, "status", "--porcelain")
     return "HEAD~1" if base == head and is_clean else base
-
-
-def git(root: Path, *arguments: str) -> str:
-    """What a command of git prints; empty if it fails."""
-    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 # ------------------------------------------------------------------------- what is near
@@ -96,12 +88,12 @@ class Suite:
             return importers
         if stem(file).startswith("test_"):
             return set()
-        folder = self.folder_of(file)
+        folder = self.folder_of_tests(file)
         found = {module for module in self.modules if parent(module) == folder}
         unknown = found - set(self.runs)
         return (found & running | unknown) if found & running else found
 
-    def folder_of(self, file: str) -> str:
+    def folder_of_tests(self, file: str) -> str:
         """The folder of tests that mirrors the file's, or the nearest one above; "" for none."""
         first, *inner = PurePosixPath(file).parts
         if not inner:

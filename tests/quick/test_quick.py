@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from child_environment import plain_environment
 from quick_choice import MAP, Suite, changed_files, known_runs
 from quick_workers import Record, ended, read_record, run_all, summary
 
@@ -113,6 +114,8 @@ def test_what_is_wrong_with_the_map_is_said(root, capsys):
 @pytest.fixture
 def commit(root):
     """Makes a commit of all files."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
 
     def git(*arguments):
         identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "init.defaultBranch=main"]
@@ -145,7 +148,13 @@ def test_changes_are_those_since_main_and_uncommitted_ones(root, commit):
     assert changed_files(root) == [CODE, SORT, "phintys/with space.py"]
 
 
-def test_without_git_there_are_no_changes(root):
+def test_without_a_repository_there_are_no_changes(root):
+    assert changed_files(root) == []
+
+
+def test_without_git_there_are_no_changes(root, monkeypatch):
+    monkeypatch.setenv("PATH", str(root))
+    assert shutil.which("git") is None
     assert changed_files(root) == []
 
 
@@ -174,12 +183,13 @@ def run_modules(folder: Path, ticks: int) -> tuple[int, Record, str]:
         sys.exit(run({list(MODULES)}, {ticks}, Path("record"), clock))
     """
     arguments = [sys.executable, "-c", textwrap.dedent(program)]
-    plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(arguments, cwd=folder, env=plain, capture_output=True, text=True)
+    environment = plain_environment()
+    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True)
     return done.returncode, read_record(folder / "record"), done.stdout
 
 
-def test_modules_are_run_one_after_the_other(tmp_path):
+def test_modules_are_run_one_after_the_other(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing")  # for this run, not for those of tests
     status, record, output = run_modules(tmp_path, 100)
     assert status == 1
     assert "of 2" in output and "No module named 'missing'" in output
@@ -199,6 +209,7 @@ def test_no_test_starts_after_the_deadline(tmp_path):
 
 def test_processes_that_fail_or_end_are_reported(tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "test_a.py").write_text("import os\n\ndef test_1(): os._exit(7)\n")

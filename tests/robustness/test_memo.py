@@ -418,13 +418,6 @@ WATCHED = {
 }
 
 
-@pytest.fixture
-def frozen_heap():
-    """The collector leaves out what was there before the test, also in those that follow."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize(
     "activity",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -46,55 +47,81 @@ def assert_like(found, expected, dtype=None):
 
 def check(build, reference, values, dtype=None):
     """``build(*variables)`` gives what ``reference(*values)`` gives, in each mode."""
-    check_all([(build, reference, values)], dtype)
+    check_all([("the only case", build, reference, values)], dtype)
 
 
 def check_all(cases, dtype=None):
-    """`check` of each of ``cases``; each mode compiles one function for all of them."""
+    """`check` of each of ``cases``; each mode compiles one function for all of them.
+
+    A case is a name, which errors carry as a note, and the arguments of `check`.
+    """
     variants = [v for case in cases for v in _variants(*case)]
     inputs = [x for v in variants for x in v.inputs]
     arguments = [a for v in variants for a in v.values]
     for mode in MODES:
-        outputs = [[v.out, *(v.lengths if mode == "FAST_COMPILE" else ())] for v in variants]
+        asked = [v.lengths if mode == "FAST_COMPILE" else None for v in variants]
+        outputs = [[v.out, *(lengths or ())] for v, lengths in zip(variants, asked, strict=True)]
         found = iter(evaluate(list(itertools.chain(*outputs)), inputs, arguments, mode))
-        for v, names in zip(variants, outputs, strict=True):
-            value, *lengths = itertools.islice(found, len(names))
-            assert_like(value, v.expected, dtype)
-            assert value.dtype == v.out.type.dtype
-            static = zip(v.out.type.shape, value.shape, strict=True)
-            assert all(n in (None, m) for n, m in static)
-            assert not lengths or tuple(map(int, lengths)) == value.shape
+        for v, lengths in zip(variants, asked, strict=True):
+            value = next(found)
+            inferred = None if lengths is None else tuple(int(next(found)) for _ in lengths)
+            with _noted(f"{v.name}, {mode}"):
+                _assert_right(v, value, inferred, dtype)
 
 
 class _Variant(NamedTuple):
     """One graph of a case of `check_all`, and what it gives."""
 
+    name: str
     inputs: list
     values: list
     out: TensorVariable
-    #: what ``infer_shape`` of the outermost node says
-    lengths: list
+    #: what ``infer_shape`` of the outermost node says; None if it says nothing, or is not asked
+    lengths: list | None
     expected: np.ndarray
 
 
-def _variants(build, reference, values):
+def _variants(name, build, reference, values):
     """Without known lengths, and with them."""
     values = [np.asarray(v) for v in values]
     with np.errstate(all="ignore"):
         expected = reference(*values)
     for static in (False, True):
         inputs = symbols(values, static)
-        out = build(*inputs)
-        yield _Variant(inputs, values, out, _inferred_shape(out) if static else [], expected)
+        full_name = f"{name}, lengths {'known' if static else 'unknown'}"
+        with _noted(full_name):
+            out = build(*inputs)
+            lengths = _inferred_shape(out) if static else None
+        yield _Variant(full_name, inputs, values, out, lengths, expected)
 
 
 def _inferred_shape(out):
-    """The lengths that ``infer_shape`` of the outermost node finds; empty if it finds none."""
+    """The lengths that ``infer_shape`` of the outermost node finds; None if it finds none."""
     node = out.owner
     if node is None or node.op.infer_shape is None:
-        return []
+        return None
     shapes = [shape_tuple(x) if hasattr(x.type, "ndim") else () for x in node.inputs]
-    return list(node.op.infer_shape(node, shapes)[out.index] or ())
+    found = node.op.infer_shape(node, shapes)[out.index]
+    return None if found is None else list(found)
+
+
+def _assert_right(variant, value, inferred, dtype):
+    """The value has what the reference, the type of the result, and ``infer_shape`` say."""
+    assert_like(value, variant.expected, dtype)
+    assert value.dtype == variant.out.type.dtype
+    static = zip(variant.out.type.shape, value.shape, strict=True)
+    assert all(n in (None, m) for n, m in static)
+    assert inferred in (None, value.shape), f"infer_shape says {inferred}"
+
+
+@contextmanager
+def _noted(text):
+    """An error in the block carries this text as a note."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(text)
+        raise
 
 
 def check_derivatives(build, values, mode="FAST_RUN"):

@@ -65,6 +65,7 @@ def test_quantile_is_numpys(axis, method):
     numbers = 0.3, np.array([[0.0, 0.25], [0.5, 1.0]]), np.array([0.1, 0.35, 0.9], "float32")
     check_all(
         (
+            f"numbers {np.asarray(q).tolist()}, keepdims {keepdims}",
             lambda x, q, k=keepdims: pt.quantile(x, q, axis, method, k),
             lambda x, q, k=keepdims: np.quantile(
                 x, q.astype("float64"), axis, method=method, keepdims=k

@@ -77,6 +77,7 @@ def test_axes_and_keepdims(name, kind):
     axes = [a for a in axes_of(x.ndim) if not (name.startswith("arg") and isinstance(a, tuple))]
     check_all(
         (
+            f"axis {axis}, {kwargs}",
             lambda x, a=axis, k=kwargs: build(x, axis=a, **k),
             lambda x, a=axis, k=kwargs: reference(x, axis=a, **k),
             [x],
@@ -184,6 +185,7 @@ def test_initial_is_one_more_element(name, dtype):
     numbers = {"b": [0, 1], "f": [0, 1, 2.5, -np.inf, np.inf, np.nan]}.get(dtype[0], [0, 1, 2.5])
     check_all(
         (
+            f"initial {initial}, shape {value.shape}, {kwargs}",
             lambda x, n=initial, k=kwargs: ours(x, initial=n, **k),
             lambda x, n=initial, k=kwargs: numpys(x, initial=x.dtype.type(n), **k),
             [value.astype(dtype)],

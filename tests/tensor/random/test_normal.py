@@ -364,13 +364,12 @@ def test_a_long_draw_is_interrupted(mode, size):
     assert_same_state(rng.get_value(), generator())
 
 
+@pytest.mark.usefixtures("frozen_heap")
 def test_calls_leave_no_references():
     def generators():
         gc.collect()
         return sum(type(o) is np.random.Generator for o in gc.get_objects())
 
-    gc.collect()
-    gc.freeze()  # objects of other tests are left out
     f, rng = drawing(size=3)
     f()
     first = generators()
