@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from child_environment import plain_environment
 from tiers import rest
 
 TESTS = Path(__file__).parents[1]
@@ -17,7 +17,6 @@ TESTS = Path(__file__).parents[1]
 @pytest.mark.needs("jax")
 @pytest.mark.parametrize("module", ["test_transpilers.py", "test_transpiled_loops.py"])
 def test_values(module: str) -> None:
-    own = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     done = subprocess.run(
         [
             sys.executable,
@@ -29,7 +28,7 @@ def test_values(module: str) -> None:
             "JAX",
             str(TESTS / module),
         ],
-        env={**own, "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"},
+        env={**plain_environment(), "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"},
         cwd=TESTS.parents[1],
         capture_output=True,
         text=True,
