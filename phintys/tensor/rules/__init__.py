@@ -191,7 +191,9 @@ def _register(rules: Iterable[Rule]) -> None:
 
 _register(RULES)
 local_remove_all_assert = checks.local_remove_all_assert
-canonicalize.register("local_remove_all_assert", local_remove_all_assert, "unsafe")
+canonicalize.register(
+    "local_remove_all_assert", local_remove_all_assert, "unsafe", use_db_name_as_tag=False
+)
 
 
 def _registrar(db: RewriteDatabase, default_tags: tuple[str, ...]) -> Callable[..., Any]:
