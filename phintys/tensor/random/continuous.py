@@ -476,7 +476,7 @@ def gamma(
     array([6.46142243, 6.39207122])
     """
     if rate is not None and scale is None:
-        scale = 1.0 / as_tensor_variable(rate)
+        scale = 1.0 / rate
     elif scale is None or rate is not None:
         raise ValueError("gamma takes a rate or a scale, and not both.")
     return gamma_by_scale(shape, scale, **kwargs)
