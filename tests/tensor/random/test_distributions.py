@@ -610,7 +610,18 @@ def test_categorical(mode, size):
         np.testing.assert_array_equal(found, np.reshape(wanted, u.shape))
         assert found.dtype == "int64"
         assert_same_state(given, expected)
-    for wrong in ([0.5, 0.4], [0.7, 0.4], [-0.5, 1.5], [np.nan, 1.0], []):
+    for wrong in ([0.5, 0.4], [0.7, 0.4], [-0.5, 1.4], [np.nan, 1.0], []):
         with pytest.raises(ValueError):
             f(generator(), np.array([wrong, wrong]).reshape(2, -1))
     assert f(generator(), np.ones((0, 3)) if size is None else np.ones((2, 1)))[1].size in (0, 8)
+
+
+@modes
+def test_categorical_checks_the_sum_of_probabilities_only(mode):
+    """Differences of unordered cut points may be negative; PyTensor draws with them too."""
+    p, rng = pt.dvector("p"), pt.random.rng()
+    f = phintys.function([rng, p], pt.random.categorical(p, size=50, rng=rng), mode=mode)
+    u = generator().uniform(size=50)
+    for given, ends in (([0.4, -0.1, 0.7], [0.4, 0.3]), ([1.2, -0.2], [1.2]), ([-0.5, 1.5], [-0.5])):
+        wanted = np.sum([u > end for end in ends], axis=0)
+        np.testing.assert_array_equal(f(generator(), given), wanted)
