@@ -111,7 +111,7 @@ class Expressions:
                 self.inputs, expressions, copy_inputs=False, copy_orphans=False, memo=memo
             )
             expressions = [memo[v] for v in expressions]
-        for v in graph_inputs(expressions):
+        for v in graph_inputs(expressions, self.inputs):
             if isinstance(v, SharedVariable):
                 self._use(v)
         return list(expressions)

@@ -186,6 +186,17 @@ def test_intermediate_results_as_inputs(mode: str):
     np.testing.assert_array_equal(f([1.0]), [2.0])
 
 
+def test_what_only_computes_an_intermediate_input_is_not_used(mode: str):
+    x, w = pt.dvector("x"), phintys.shared(2.0, name="w")
+    behind = phintys.shared(1.0, name="behind")
+    behind.default_update = behind + 1
+    y = x * behind
+    f = phintys.function([y], y * w, updates=[(w, w + y.sum())], mode=mode)
+    assert f.get_shared() == [w]
+    np.testing.assert_array_equal(f([3.0]), [6.0])
+    assert behind.get_value() == 1.0 and w.get_value() == 5.0
+
+
 def test_calls_by_name(mode: str):
     x, y = pt.dscalars("x", "y")
     f = phintys.function([x, In(y, name="rate")], x - y, mode=mode)
