@@ -622,6 +622,10 @@ def test_categorical_checks_the_sum_of_probabilities_only(mode):
     p, rng = pt.dvector("p"), pt.random.rng()
     f = phintys.function([rng, p], pt.random.categorical(p, size=50, rng=rng), mode=mode)
     u = generator().uniform(size=50)
-    for given, ends in (([0.4, -0.1, 0.7], [0.4, 0.3]), ([1.2, -0.2], [1.2]), ([-0.5, 1.5], [-0.5])):
+    for given, ends in (
+        ([0.4, -0.1, 0.7], [0.4, 0.3]),
+        ([1.2, -0.2], [1.2]),
+        ([-0.5, 1.5], [-0.5]),
+    ):
         wanted = np.sum([u > end for end in ends], axis=0)
         np.testing.assert_array_equal(f(generator(), given), wanted)
