@@ -321,6 +321,21 @@ def test_shared_values_may_change_their_length(mode: str):
     assert f() == 2
 
 
+def test_shared_variables_have_the_order_in_which_they_are_met(mode: str):
+    """Programs seed generators in this order, that of PyTensor, so that draws are the same."""
+    a, b, c, d, e = (phintys.shared(float(k), name=n) for k, n in enumerate("abcde"))
+    f = phintys.function([], [b * ((a * c) + d)], mode=mode)
+    assert f.get_shared() == [b, a, c, d]
+    f = phintys.function([], [c * d, a], updates=[(b, b + 1), (e, a * 1), (d, d + 1)], mode=mode)
+    assert f.get_shared() == [c, d, a, b, e]
+    fgraph = f.maker.spec.fgraph
+    updated = [fgraph.inputs[i].name for _, i in sorted(fgraph.update_mapping.items())]
+    assert updated == ["d", "b", "e"]
+    a.default_update = a + d
+    f = phintys.function([], a + b, mode=mode)
+    assert f.get_shared() == [a, b, d]
+
+
 def test_get_shared(mode: str):
     s, t = phintys.shared(np.ones(2), "s"), phintys.shared(np.ones(2), "t")
     f = phintys.function([], s, updates={t: t + s}, mode=mode)
