@@ -38,8 +38,11 @@ class Result(NamedTuple):
 def results_of(
     loop: Loop, name: str | None, truncate_gradient: int
 ) -> tuple[list[Result], Updates]:
-    """The outputs of a loop, and the new values of shared variables."""
-    if known_length(loop.steps) == 1:
+    """The outputs of a loop, and the new values of shared variables.
+
+    A single step is a loop too, as in PyTensor, unless the number of steps was given.
+    """
+    if loop.is_counted and known_length(loop.steps) == 1:
         return _one_step(loop)
     loop.updates = {**loop.default_updates, **loop.updates}
     return _applied(loop, name or "scan_fn", truncate_gradient)

@@ -29,10 +29,11 @@ class Loop:
     ``results`` are the values after a step of ``outputs``; ``constants`` are the variables that the
     step takes besides; ``updates`` are new values of shared variables, ``default_updates`` those of
     shared variables that the step function has made.  Nodes that it has made have numbers above
-    ``start``.
+    ``start``.  ``is_counted`` says whether the number of steps was given, not that of rows.
     """
 
     steps: Any
+    is_counted: bool
     rows: list[Rows]
     outputs: list[Output]
     constants: list[Variable]
@@ -78,7 +79,10 @@ def described(
         check_state(f"The update of {v}", v, v.type, new)
     constants = [v for v in dict.fromkeys(given) if not isinstance(v, Constant)]
     defaults = _default_updates([*results, *updates.values()], made)
-    return Loop(steps, rows, outputs, constants, results, updates, defaults, condition, start)
+    return Loop(
+        *(steps, n_steps is not None, rows, outputs, constants),
+        *(results, updates, defaults, condition, start),
+    )
 
 
 def _check_signature(fn: Callable[..., Any], arguments: Sequence[Variable]) -> None:

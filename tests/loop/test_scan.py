@@ -10,6 +10,7 @@ import phintys
 import phintys.tensor as pt
 from phintys.errors import MissingInputError, ShapeError
 from phintys.loop import Scan, scan_checkpoints, until
+from phintys.tensor.index_ops import IncSubtensor
 from phintys.tensor.random.type import random_generator_type
 
 x, y, m0 = pt.dvectors("x", "y", "m0")
@@ -147,7 +148,36 @@ def test_numbers_of_steps():
     )
     for values, steps in zip(found, (127, 3, 0, 1)):
         np.testing.assert_array_equal(values, 2.0 ** np.arange(1, steps + 1))
-    assert powers(0).type.shape == (0,) and powers(3).type.shape == (3,)
+    assert powers(3).type.shape == (None,)  # as in PyTensor
+    f = phintys.function([x0], [powers(n).shape[0] for n in (0, 3)])
+    assert [int(n) for n in f(1)] == [0, 3] and not f.maker.fgraph.apply_nodes
+
+
+def test_a_longer_loop_takes_the_place_of_a_part_of_a_result():
+    """PyMC exchanges ``result[1:]`` by the rows of a loop that has one more."""
+    v = pt.vector("v", shape=(5,))
+    part = scan(lambda a, s: s + a, sequences=v[:4], outputs_info=x0)
+    longer = scan(lambda a: 2 * a, sequences=v)
+    (found,) = phintys.clone_replace([part.sum()], {part: longer})
+    np.testing.assert_array_equal(found.eval({v: np.arange(5.0)}), 20.0)
+    for row in (4, -5):
+        f = phintys.function([v, x0], part[row])
+        with pytest.raises(IndexError):  # of the call: the number of rows is not known before
+            f(np.arange(5.0), 0)
+
+
+def test_a_sequence_of_one_row_is_a_loop_until_it_is_compiled():
+    """Programs read the loop behind a result; PyTensor leaves it out for n_steps=1 only."""
+    v = pt.vector("v", shape=(1,))
+    sums = scan(lambda a, s: s + a, sequences=v, outputs_info=x0)
+    ended = scan(lambda a, s: (s + a, until(a > 0)), sequences=v, outputs_info=x0)
+    rows = scan(lambda a: 2 * a, sequences=v)
+    for result in (sums, ended):
+        assert isinstance(result.owner.inputs[0].owner.op, Scan)
+    assert isinstance(rows.owner.op, Scan)
+    f = phintys.function([v, x0], [sums, ended, rows, sums.owner.inputs[0][-1]])
+    assert not any(isinstance(n.op, Scan | IncSubtensor) for n in f.maker.fgraph.toposort())
+    assert [float(np.squeeze(r)) for r in f([3.0], 1.0)] == [4.0, 4.0, 6.0, 4.0]
 
 
 def test_one_step_needs_no_loop():

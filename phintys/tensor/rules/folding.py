@@ -10,6 +10,7 @@ import numpy as np
 from phintys.graph.op import Storage
 from phintys.graph.variable import Apply, Constant
 from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.scalar.type import ScalarType
 from phintys.tensor.rules.match import every_constant
 from phintys.tensor.type import TensorType
 
@@ -23,7 +24,7 @@ MAX_SIZE = 10_000
     where=every_constant,
     law="exact",
     tags=("topo_constant_folding", "constant_folding", "cleanup"),
-    tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]"),
+    tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]", "v[:ScalarFromTensor()(constant(2))]"),
 )
 def fold_constants(ctx: Context, node: Apply) -> Replacement:
     inputs, op = node.inputs, node.op
@@ -31,7 +32,7 @@ def fold_constants(ctx: Context, node: Apply) -> Replacement:
     # `where` does not see all inputs of a long node
     if not inputs or len(constants) < len(inputs):
         return None
-    if op.destroy_map or not all(isinstance(o.type, TensorType) for o in node.outputs):
+    if op.destroy_map or not all(isinstance(o.type, TensorType | ScalarType) for o in node.outputs):
         return None
     if not op.do_constant_folding(ctx.fgraph, node) or _grows(node, constants):
         return None
