@@ -44,8 +44,10 @@ def scan(
     outputs_info
         for each output its value before the first step, or None if steps do not read it.  A dict
         ``dict(initial=x, taps=[-2, -1])`` passes the values of the last two steps; ``x`` then has a
-        first axis with these values, the oldest first.  A random generator, or a variable of
-        another type without rows, is a state of which only the last value is returned.
+        first axis with these values, the oldest first.  So it has with the only tap -1 in a tuple
+        or a range, such as ``range(-1, 0)``, but not with the list ``[-1]``.  A random generator,
+        or a variable of another type without rows, is a state of which only the last value is
+        returned.
     non_sequences
         further arguments of ``fn``.  It may also use any other variable: what does not depend on
         the step is computed once, before the loop.

@@ -24,7 +24,12 @@ MAX_SIZE = 10_000
     where=every_constant,
     law="exact",
     tags=("topo_constant_folding", "constant_folding", "cleanup"),
-    tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]", "v[:ScalarFromTensor()(constant(2))]"),
+    tested_on=(
+        "exp(constant(2.0))",
+        "constant([1.0, 2.0]) + 1",
+        "constant([1, 2, 3])[1:]",
+        "v[:ScalarFromTensor()(constant(2))]",
+    ),
 )
 def fold_constants(ctx: Context, node: Apply) -> Replacement:
     inputs, op = node.inputs, node.op
