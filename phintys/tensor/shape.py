@@ -368,6 +368,7 @@ class SpecifyShape(Op):
 
     # ----- class and static shape
     __props__ = ()
+    _output_type_depends_on_input_value = True
     is_linear = True
     handles_missing = False
     view_map = {0: [0]}

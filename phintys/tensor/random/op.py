@@ -89,6 +89,7 @@ class RandomVariable(RNGConsumerOp):
     __props__ = ("name", "signature", "dtype", "inplace")
     not_differentiable = "there is no derivative of random numbers in their parameters"
     default_output = 1
+    _output_type_depends_on_input_value = True
     name: str | None = None
     ndim_supp: int | None = None
     ndims_params: Sequence[int] | None = None
