@@ -126,6 +126,11 @@ NAMES = {
     "tensor.sort": dict.fromkeys(("argtopk", "topk", "topk_and_argtopk"), "tensor.search"),
     "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
 }
+#: path of a module that is here -> names that it has besides, each with the module that is imported
+#: when the name is read
+ON_DEMAND = {
+    "tensor.basic": dict.fromkeys(("infer_shape_db", "register_infer_shape"), "tensor.rules")
+}
 #: modules whose names are those of rewrites, or of what `tensor.rules` has
 REWRITES = tuple(
     f"tensor.rewriting{module}"
@@ -214,6 +219,13 @@ def _of_backend(path: str, name: str) -> Any:
     return getattr(import_module(f"phintys.{BACKENDS[path]}"), name)
 
 
+def _on_demand(path: str, name: str) -> Any:
+    """What `ON_DEMAND` says that the module at ``path`` calls ``name``."""
+    if name not in ON_DEMAND[path]:
+        raise AttributeError(f"module 'phintys.{path}' has no attribute {name!r}")
+    return getattr(import_module(f"phintys.{ON_DEMAND[path][name]}"), name)
+
+
 def _rewrite(module: str, name: str) -> Any:
     """The module of rewrites in another, what ``tensor.rules`` calls ``name``, or the rewrites that
     have it as their name or tag.
@@ -240,6 +252,8 @@ def install() -> None:
     for path in _WITH_SUBMODULES:
         package = import_module(f"phintys.{path}")
         vars(package)["__getattr__"] = partial(submodule, package.__name__)
+    for path in ON_DEMAND:
+        vars(import_module(f"phintys.{path}"))["__getattr__"] = partial(_on_demand, path)
     for path, names in NAMES.items():
         module = import_module(f"phintys.{path}")
         for name, source in names.items():

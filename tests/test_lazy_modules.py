@@ -72,6 +72,7 @@ def test_paths_of_linkers_import_no_backend():
 @pytest.mark.needs("numba")
 def test_paths_of_linkers_have_the_names_of_their_backend():
     import phintys.link.numba
+
     from phintys.backends.numba import numba_funcify
 
     assert phintys.link.numba.numba_funcify is numba_funcify
