@@ -67,7 +67,10 @@ def scan(
     return_updates
         True: the pair of the outputs and a dict of updates, for `phintys.function`, is returned,
         with a DeprecationWarning.  False: the outputs are.
-    mode, profile, allow_gc
+    mode
+        kept as the attribute ``mode`` of the op, without effect: the loop is compiled with the
+        graph around it
+    profile, allow_gc
         accepted, without effect
 
     Returns
@@ -97,7 +100,7 @@ def scan(
     _warn_of_mode(mode)
     loop = described(fn, sequences, outputs_info, non_sequences, n_steps, go_backwards)
     check_shared(loop, strict)
-    results, updates = results_of(loop, name, truncate_gradient)
+    results, updates = results_of(loop, name, truncate_gradient, mode)
     return returned([r.rows for r in results], updates, return_list, return_updates)
 
 
@@ -114,7 +117,7 @@ def last_values(
     """What `scan` returns, with the last value of each output in place of all."""
     _warn_of_mode(mode)
     loop = described(fn, sequences, outputs_info, non_sequences, None, go_backwards)
-    results, updates = results_of(loop, name, -1)
+    results, updates = results_of(loop, name, -1, mode)
     return returned([r.last for r in results], updates, False, return_updates)
 
 

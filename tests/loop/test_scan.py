@@ -261,7 +261,8 @@ def test_what_is_returned():
         found, updates = phintys.scan(lambda a: a, sequences=x)
     assert found.type == one.type and updates == {}
     with pytest.warns(FutureWarning, match="ignores mode"):
-        scan(lambda a: a, sequences=x, mode="FAST_RUN")
+        found = scan(lambda a: a, sequences=x, mode="FAST_RUN")
+    assert scan_op(found).mode == "FAST_RUN" and scan_op(one).mode is None
     assert scan_op(scan(lambda a: a, sequences=x, name="rnn", profile=True)).name == "rnn"
     assert scan_op(scan(lambda a: a, sequences=x, truncate_gradient=3)).truncate_gradient == 3
 
