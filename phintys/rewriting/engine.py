@@ -634,7 +634,9 @@ class Normalizer:
 
 def _are_equal(inputs: Sequence[Variable], others: Sequence[Variable]) -> bool:
     """Whether variables are the same, up to equal constants, which ``make_node`` may make anew."""
-    return len(inputs) == len(others) and all(v is w or v.equals(w) for v, w in zip(inputs, others))
+    return len(inputs) == len(others) and all(
+        v is w or (isinstance(v, Constant) and v.equals(w)) for v, w in zip(inputs, others)
+    )
 
 
 def _as_list(node: Apply, result: Any) -> list[Variable | None] | None:

@@ -520,6 +520,7 @@ def test_arguments_are_those_of_pytensor(name):
 def test_the_rate_of_a_gamma_variable_keeps_its_digits():
     """1 / 5 is not a quotient of int8, which is float32."""
     assert pt.random.gamma(3, 5).owner.inputs[-1].eval() == 0.2
+    assert pt.random.gamma(3, [5, 2]).owner.inputs[-1].eval().tolist() == [0.2, 0.5]
     assert pt.random.gamma(3, np.float32(5)).owner.inputs[-1].type.dtype == "float32"
 
 
