@@ -477,7 +477,8 @@ def gamma(
     array([6.46142243, 6.39207122])
     """
     if rate is not None and scale is None:
-        scale = 1.0 / (rate if isinstance(rate, Variable) else np.asarray(rate))
+        given: Any = rate if isinstance(rate, Variable) else np.asarray(rate)
+        scale = 1.0 / given
     elif scale is None or rate is not None:
         raise ValueError("gamma takes a rate or a scale, and not both.")
     return gamma_by_scale(shape, scale, **kwargs)
