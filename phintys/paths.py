@@ -48,13 +48,18 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.basic": ("compile.linker", "compile.linkers"),
     "link.c": (),
     "link.c.basic": ("compile.linker", "compile.linkers"),
-    "link.jax": ("compile.linker", "backends.jax"),
+    "link.c.type": ("compile.absent",),
+    "link.jax": ("compile.linker",),
     "link.jax.dispatch": ("backends.jax",),
     "link.jax.ops": ("tensor.from_jax",),
     "link.jax.linker": ("compile.linker",),
+    "link.mlx": (),
+    "link.mlx.linker": ("compile.absent",),
+    "link.pytorch": (),
+    "link.pytorch.linker": ("compile.absent",),
     "link.utils": ("backends.source", "compile.thunks"),
     "link.vm": ("compile.linkers", "compile.vm"),
-    "link.numba": ("compile.linker", "backends.numba"),
+    "link.numba": ("compile.linker",),
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.dispatch.basic": ("backends.numba",),
     "link.numba.linker": ("compile.linker",),
@@ -90,6 +95,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tensor.var": ("tensor.variable",),
     "utils": ("lazy",),
 }
+#: path -> the module of a backend whose names the module at this path has too: it is imported when
+#: one of them is read, since it needs a package that may not be installed
+BACKENDS = {"link.jax": "backends.jax", "link.numba": "backends.numba"}
 #: path of a module that is here -> further names of it, each with the module that has it
 NAMES = {
     "graph": {
@@ -117,6 +125,11 @@ NAMES = {
     "tensor.math": {"logsumexp": "tensor.special"},
     "tensor.sort": dict.fromkeys(("argtopk", "topk", "topk_and_argtopk"), "tensor.search"),
     "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
+}
+#: path of a module that is here -> names that it has besides, each with the module that is imported
+#: when the name is read
+ON_DEMAND = {
+    "tensor.basic": dict.fromkeys(("infer_shape_db", "register_infer_shape"), "tensor.rules")
 }
 #: modules whose names are those of rewrites, or of what `tensor.rules` has
 REWRITES = tuple(
@@ -177,6 +190,8 @@ class _Finder:
         module.__doc__ = module.__doc__ or "Names at the path where PyTensor has them."
         if name in _PACKAGES:
             vars(module)["__getattr__"] = partial(submodule, module.__name__)
+        if name in BACKENDS:
+            vars(module)["__getattr__"] = partial(_of_backend, name)
         if name not in MODULES:
             vars(module)["__getattr__"] = partial(_rewrite, name)
             return
@@ -195,6 +210,20 @@ def _public(module: ModuleType) -> dict[str, Any]:
 
 def _is_class_of(module: ModuleType, value: Any) -> bool:
     return isinstance(value, type) and value.__module__.startswith(module.__name__)
+
+
+def _of_backend(path: str, name: str) -> Any:
+    """The module ``name`` in the package at ``path``, or what its backend calls so."""
+    if f"{path}.{name}" in MODULES or name.startswith("_"):
+        return submodule(f"phintys.{path}", name)
+    return getattr(import_module(f"phintys.{BACKENDS[path]}"), name)
+
+
+def _on_demand(path: str, name: str) -> Any:
+    """What `ON_DEMAND` says that the module at ``path`` calls ``name``."""
+    if name not in ON_DEMAND[path]:
+        raise AttributeError(f"module 'phintys.{path}' has no attribute {name!r}")
+    return getattr(import_module(f"phintys.{ON_DEMAND[path][name]}"), name)
 
 
 def _rewrite(module: str, name: str) -> Any:
@@ -223,6 +252,8 @@ def install() -> None:
     for path in _WITH_SUBMODULES:
         package = import_module(f"phintys.{path}")
         vars(package)["__getattr__"] = partial(submodule, package.__name__)
+    for path in ON_DEMAND:
+        vars(import_module(f"phintys.{path}"))["__getattr__"] = partial(_on_demand, path)
     for path, names in NAMES.items():
         module = import_module(f"phintys.{path}")
         for name, source in names.items():

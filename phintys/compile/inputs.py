@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import describe, stacklevel
 from phintys.graph.packed import PackedGraph
 from phintys.graph.shared import SharedVariable, shared
-from phintys.graph.traversal import ancestors, graph_inputs
+from phintys.graph.traversal import ancestors, graph_inputs, walk
 from phintys.graph.variable import AtomicVariable, Variable
 from phintys.locks import exclusive
 
@@ -85,8 +84,8 @@ class Specification:
 class Expressions:
     """Substitutes givens in expressions, and collects the shared variables that they use.
 
-    A shared variable with a ``default_update`` adds an update, whose expression may use further
-    shared variables.
+    ``shared`` and ``updates`` have the order in which PyTensor meets the variables, since programs
+    seed generators in this order: first inputs first, depth first.
     """
 
     inputs: Sequence[Variable]
@@ -94,7 +93,6 @@ class Expressions:
     default_updates: Any
     shared: list[SharedVariable] = field(default_factory=list)
     updates: dict[SharedVariable, Variable] = field(default_factory=dict)
-    _pending: deque[SharedVariable] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         if not isinstance(self.default_updates, bool | list):
@@ -103,7 +101,17 @@ class Expressions:
                 f"{self.default_updates!r}."
             )
 
-    def substitute(self, expressions: Sequence[Variable]) -> list[Variable]:
+    def collect(
+        self, results: Sequence[Variable], updates: Iterable[tuple[SharedVariable, Variable]]
+    ) -> list[Variable]:
+        """The results with givens substituted; what they and the updates use is collected."""
+        found = self._substituted(results)
+        for target, new in updates:
+            self._update(target, new)
+        self._add_default_updates()
+        return found
+
+    def _substituted(self, expressions: Sequence[Variable]) -> list[Variable]:
         """The expressions with givens substituted; shared variables stay the same objects."""
         if self.memo:
             memo = dict(self.memo)
@@ -111,31 +119,36 @@ class Expressions:
                 self.inputs, expressions, copy_inputs=False, copy_orphans=False, memo=memo
             )
             expressions = [memo[v] for v in expressions]
-        for v in graph_inputs(expressions):
-            if isinstance(v, SharedVariable):
-                self._use(v)
+        for v in self._leaves(expressions):
+            self._use(v)
         return list(expressions)
 
-    def update(self, target: SharedVariable, expression: Variable) -> None:
-        """Add an update, and the default updates of shared variables in its expression."""
-        self._use(target, default=False)
-        self.updates[target] = expression
-        self._pending.append(target)
-        if len(self._pending) > 1:  # called from the loop below
-            return
-        while self._pending:
-            v = self._pending[0]
-            self.updates[v] = self.substitute([self.updates[v]])[0]
-            self._pending.popleft()
+    def _leaves(self, expressions: Sequence[Variable]) -> Iterator[Variable]:
+        """The variables without an owner that are not behind an input, as they are met."""
+        blockers = set(self.inputs)
 
-    def _use(self, v: SharedVariable, default: bool = True) -> None:
-        if v not in self.shared and v not in self.inputs:
+        def expand(v: Variable) -> Iterable[Variable] | None:
+            return None if v.owner is None or v in blockers else reversed(v.owner.inputs)
+
+        for v in walk(reversed(expressions), expand, bfs=False):
+            if v.owner is None:
+                yield v
+
+    def _use(self, v: Variable) -> None:
+        if isinstance(v, SharedVariable) and v not in self.shared and v not in self.inputs:
             self.shared.append(v)
-        if not default or v in self.updates or v.default_update is None:
-            return
-        if self.default_updates is True or v in self._excluded():
-            return
-        self.update(v, v.type.filter_variable(v.default_update))
+
+    def _update(self, target: SharedVariable, expression: Variable) -> None:
+        (self.updates[target],) = self._substituted([expression])
+        self._use(target)
+
+    def _add_default_updates(self) -> None:
+        """Add the default updates of shared variables, also of those that these updates use."""
+        for v in self.shared:  # grows
+            if v in self.updates or v.default_update is None:
+                continue
+            if self.default_updates is not True and v not in self._excluded():
+                self._update(v, v.type.filter_variable(v.default_update))
 
     def _excluded(self) -> set[Any]:
         return set(self.default_updates) if isinstance(self.default_updates, list) else set()
@@ -167,11 +180,7 @@ def specify(
     memo = checked_givens(givens, [i.variable for i in arguments], rebuild_strict)
     memo.update((i.variable, s) for i, s in kept.items() if i.variable is not s)
     expressions = Expressions(variables, memo, no_default_updates)
-    for target, new in pairs:  # before the results, so that these replace default updates
-        expressions.update(target, new)
-    results = expressions.substitute([o.variable for o in outs])
-    order = {v: k for k, v in enumerate(graph_inputs(results))}
-    expressions.shared.sort(key=lambda s: order.get(s, len(order)))
+    results = expressions.collect([o.variable for o in outs], pairs)
     targets = [s for s in expressions.shared if s in expressions.updates]
     graph_outputs = [*results, *(expressions.updates[t] for t in targets)]
     _check_used(variables, graph_outputs, on_unused_input or config.on_unused_input)

@@ -231,7 +231,7 @@ def _known_names() -> set[str]:
 
 
 def get_mode(mode: Any = None) -> Mode:
-    """The mode of a name; None is the name in ``config.mode``.  Names are not case-sensitive.
+    """The mode of a name; None is ``config.mode``.  Names are not case-sensitive.
 
     If that is FAST_RUN, ``config.linker`` and ``config.optimizer`` apply to it.  A `Mode` is
     returned as it is.  Raises ValueError if there is no mode of that name.
@@ -239,9 +239,10 @@ def get_mode(mode: Any = None) -> Mode:
     >>> get_mode("fast_run").linker.name
     'llvm'
     """
-    if isinstance(mode, Mode):
-        return mode
-    name = str(config.mode if mode is None else mode)
+    wanted = config.mode if mode is None else mode
+    if isinstance(wanted, Mode):
+        return wanted
+    name = str(wanted)
     key = name.upper()
     if key == "MODE" or (mode is None and key == "FAST_RUN" and _is_other_mode_set()):
         return Mode()
@@ -257,7 +258,9 @@ def get_mode(mode: Any = None) -> Mode:
 
 
 def _check_setting(value: Any) -> None:
-    """ValueError if ``config.mode`` is given something else than the name of a mode."""
+    """ValueError if ``config.mode`` is given neither a `Mode` nor the name of one."""
+    if isinstance(value, Mode):
+        return
     names = sorted(_known_names() | {"MODE"})
     if not isinstance(value, str) or value.upper() not in names:
         hint = did_you_mean(str(value).upper(), names)

@@ -58,9 +58,7 @@ def rebuild_collect_shared(
     expressions = Expressions(
         given, checked_givens(replace, given, rebuild_strict), no_default_updates
     )
-    for target, new in update_pairs(updates):
-        expressions.update(target, new)
-    results = expressions.substitute(variables)
+    results = expressions.collect(variables, update_pairs(updates))
     ordered = {s: expressions.updates[s] for s in expressions.shared if s in expressions.updates}
     memo: dict[Any, Any] = {v: v for v in expressions.shared}
     graph = [*results, *ordered.values()]

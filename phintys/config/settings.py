@@ -32,7 +32,11 @@ _NUMERIC = [
     ),
 ]
 _COMPILATION = [
-    Setting("mode", "FAST_RUN", "mode of functions that are made without the argument mode"),
+    Setting(
+        "mode",
+        "FAST_RUN",
+        "mode of functions that are made without the argument mode: a name, or a `Mode`",
+    ),
     Setting(
         "linker",
         "auto",

@@ -20,8 +20,7 @@ from phintys.memo import Memo
 class FrozenApply(Node):
     """An immutable, interned node: equal arguments give the same object.
 
-    It is not an `Apply`: its inputs and outputs are tuples and it cannot be cloned, so code that
-    would change it fails.
+    It is not an `Apply`: its inputs and outputs are tuples, so code that would change it fails.
 
     Parameters
     ----------
@@ -64,6 +63,16 @@ class FrozenApply(Node):
 
     def get_parents(self) -> list[Any]:
         return list(self.inputs)
+
+    def clone_with_new_inputs(
+        self, inputs: Sequence[Variable], strict: bool = True, clone_inner_graph: Any = None
+    ) -> Apply:
+        """A node, not frozen, that applies the same op to other inputs.
+
+        ``make_node`` checks and converts the inputs.  The other parameters are those of
+        `Apply.clone_with_new_inputs`, without effect.
+        """
+        return self.op.make_node(*inputs)
 
     def __reduce__(self) -> Any:
         types = tuple(v.type for v in self.outputs)

@@ -83,14 +83,15 @@ class ShapeContext(ABC):
         message: str,
         error: type[Exception] = ShapeError,
         broadcasts: bool = False,
+        early: bool = True,
     ) -> Dim:
         """Require that two lengths are equal; return the one to use, a constant if one is.
 
-        It is an error when the graph is built if both are known and differ.
+        With ``early`` it is an error when the graph is built if both are known and differ.
         """
         b = as_dim(b)
         if a is not b:
-            self.require(Requirement(a, "==", b, message, error, True, broadcasts))
+            self.require(Requirement(a, "==", b, message, error, early, broadcasts))
         return b if a.value is None and b.value is not None else a
 
     def check(
@@ -109,20 +110,29 @@ class ShapeContext(ABC):
         self.require(Requirement(as_dim(left), relation, as_dim(right), message, error, early))
 
     def broadcast(
-        self, shapes: Sequence[Shape], message: str = "Lengths along axis {} do not agree"
+        self,
+        shapes: Sequence[Shape],
+        message: str = "Lengths along axis {} do not agree",
+        early: bool = True,
     ) -> Shape:
-        """The shape that shapes of equal rank broadcast to, along lengths known to be 1."""
+        """The shape that shapes of equal rank broadcast to, along lengths known to be 1.
+
+        ``early`` as for `equal`.
+        """
         return tuple(
-            [self._spread(lengths, message, axis) for axis, lengths in enumerate(zip(*shapes))]
+            [
+                self._spread(lengths, message.format(axis), early)
+                for axis, lengths in enumerate(zip(*shapes))
+            ]
         )
 
-    def _spread(self, lengths: Sequence[Dim], message: str, axis: int) -> Dim:
+    def _spread(self, lengths: Sequence[Dim], message: str, early: bool) -> Dim:
         found = lengths[0]
         for d in lengths[1:]:
             if found.value == 1:
                 found = d
             elif d.value != 1 and d is not found:
-                found = self.equal(found, d, message.format(axis), broadcasts=True)
+                found = self.equal(found, d, message, broadcasts=True, early=early)
         return found
 
     # ----- lengths that are values of inputs

@@ -36,13 +36,16 @@ class Result(NamedTuple):
 
 
 def results_of(
-    loop: Loop, name: str | None, truncate_gradient: int
+    loop: Loop, name: str | None, truncate_gradient: int, mode: Any = None
 ) -> tuple[list[Result], Updates]:
-    """The outputs of a loop, and the new values of shared variables."""
-    if known_length(loop.steps) == 1:
+    """The outputs of a loop, and the new values of shared variables.
+
+    A single step is a loop too, as in PyTensor, unless the number of steps was given.
+    """
+    if loop.is_counted and known_length(loop.steps) == 1:
         return _one_step(loop)
     loop.updates = {**loop.default_updates, **loop.updates}
-    return _applied(loop, name or "scan_fn", truncate_gradient)
+    return _applied(loop, name or "scan_fn", truncate_gradient, mode)
 
 
 def _one_step(loop: Loop) -> tuple[list[Result], Updates]:
@@ -58,7 +61,9 @@ def _one_step(loop: Loop) -> tuple[list[Result], Updates]:
     return results, dict(zip(loop.updates, new[len(results) :]))
 
 
-def _applied(loop: Loop, name: str, truncate_gradient: int) -> tuple[list[Result], Updates]:
+def _applied(
+    loop: Loop, name: str, truncate_gradient: int, mode: Any
+) -> tuple[list[Result], Updates]:
     """The results of a node of a `Scan`."""
     updated = [Output(v, [-1], [v]) for v in loop.updates]
     pairs = [*zip(loop.outputs, loop.results), *zip(updated, loop.updates.values())]
@@ -71,7 +76,7 @@ def _applied(loop: Loop, name: str, truncate_gradient: int) -> tuple[list[Result
     constants = constants_of(results, read, loop.constants, loop.start)
     info = _info(loop, outputs, len(constants))
     inputs = [*read, *constants]
-    op = Scan(inputs, results, info, truncate_gradient=truncate_gradient, name=name)
+    op = Scan(inputs, results, info, mode, truncate_gradient=truncate_gradient, name=name)
     rows = [_cut(r, loop.steps) for r in loop.rows]
     node = op.make_node(loop.steps, *rows, *_starts(loop, outputs), *constants)
     found = dict(zip(map(id, outputs), map(_result, outputs, node.outputs)))

@@ -12,7 +12,14 @@ from phintys.graph.builder import Builder, V
 from phintys.graph.labels import labelled
 from phintys.graph.origin import raised_by_node
 from phintys.graph.perform import Runner
-from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, checked_answer
+from phintys.graph.shapes import (
+    Shape,
+    ShapeContext,
+    Static,
+    check_shapes,
+    checked_answer,
+    static_shapes,
+)
 from phintys.graph.variable import Apply, Variable
 from phintys.inner import InnerGraphOp
 from phintys.loop.arguments import Group, ScanMethodsMixin, groups
@@ -27,6 +34,7 @@ from phintys.loop.lower import lower_loop
 from phintys.loop.reference import run_loop
 from phintys.loop.reverse import pull_back
 from phintys.loop.unused import simplified
+from phintys.tensor.static import static_lengths
 from phintys.tensor.type import TensorType
 
 
@@ -110,11 +118,15 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
         return Apply(self, given, [t.make_variable() for t in types])
 
     def _result_type(self, g: Group, shape: Static, inputs: Sequence[Variable]) -> Any:
-        """The type of the result of a group, with its static shape."""
+        """The type of the result of a group, with the static shape of its rows.
+
+        Their number is not part of it, as in PyTensor: programs put the buffer of a loop with
+        another number of rows in the place of a result.
+        """
         if g.kind == "untraced_sit_sot":
             return self.fgraph.inputs[g.inner_inputs[0]].type
         row = self.fgraph.outputs[g.inner_outputs[0]] if g.inner_outputs else inputs[g.outer_input]
-        return TensorType(row.type.dtype, shape)
+        return TensorType(row.type.dtype, (None, *shape[1:]))
 
     @cached_property
     def step_lengths(self) -> list[Partial]:
@@ -197,3 +209,9 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     def __str__(self) -> str:
         name = self.name or "scan_fn"
         return f"Scan{{{name}, while_loop={self.info.as_while}, inplace=none}}"
+
+
+@static_lengths.register
+def _(op: Scan, out: Variable) -> Static:
+    node: Any = out.owner
+    return static_shapes(op, node.inputs)[node.outputs.index(out)]

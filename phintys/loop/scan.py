@@ -46,8 +46,10 @@ def scan(
     outputs_info
         for each output its value before the first step, or None if steps do not read it.  A dict
         ``dict(initial=x, taps=[-2, -1])`` passes the values of the last two steps; ``x`` then has a
-        first axis with these values, the oldest first.  A random generator, or a variable of
-        another type without rows, is a state of which only the last value is returned.
+        first axis with these values, the oldest first.  So it has with the only tap -1 in a tuple
+        or a range, such as ``range(-1, 0)``, but not with the list ``[-1]``.  A random generator,
+        or a variable of another type without rows, is a state of which only the last value is
+        returned.
     non_sequences
         further arguments of ``fn``.  It may also use any other variable: what does not depend on
         the step is computed once, before the loop.
@@ -67,7 +69,10 @@ def scan(
     return_updates
         True: the pair of the outputs and a dict of updates, for `phintys.function`, is returned,
         with a DeprecationWarning.  False: the outputs are.
-    mode, profile, allow_gc
+    mode
+        kept as the attribute ``mode`` of the op, without effect: the loop is compiled with the
+        graph around it
+    profile, allow_gc
         accepted, without effect
 
     Returns
@@ -97,7 +102,7 @@ def scan(
     _warn_of_mode(mode)
     loop = described(fn, sequences, outputs_info, non_sequences, n_steps, go_backwards)
     check_shared(loop, strict)
-    results, updates = results_of(loop, name, truncate_gradient)
+    results, updates = results_of(loop, name, truncate_gradient, mode)
     return returned([r.rows for r in results], updates, return_list, return_updates)
 
 
@@ -114,7 +119,7 @@ def last_values(
     """What `scan` returns, with the last value of each output in place of all."""
     _warn_of_mode(mode)
     loop = described(fn, sequences, outputs_info, non_sequences, None, go_backwards)
-    results, updates = results_of(loop, name, -1)
+    results, updates = results_of(loop, name, -1, mode)
     return returned([r.last for r in results], updates, False, return_updates)
 
 

@@ -24,17 +24,20 @@ class Output:
     Attributes
     ----------
     initial
-        the value before the first step; with several taps the rows, the oldest first; None: no step
+        the value before the first step; with ``has_rows`` the rows, the oldest first; None: no step
         reads the output
     taps
         the earlier steps that a step reads, such as ``[-1]``
     earlier
         the variables that stand for them in the step, in the order of ``taps``
+    has_rows
+        whether ``initial`` has a first axis for the values before the first step
     """
 
     initial: Any = None
     taps: list[int] = field(default_factory=list)
     earlier: list[Variable] = field(default_factory=list)
+    has_rows: bool = False
 
     @property
     def kind(self) -> str:
@@ -43,7 +46,7 @@ class Output:
             return "nit_sot"
         if not isinstance(self.initial.type, TensorType):
             return "untraced_sit_sot"
-        return "sit_sot" if self.taps == [-1] else "mit_sot"
+        return "mit_sot" if self.has_rows else "sit_sot"
 
     @property
     def count(self) -> int:
@@ -98,7 +101,8 @@ def _output(entry: Any, place: str) -> Output:
                 f"are [-1], not {taps}."
             )
         return Output(initial, taps, [initial.type.make_variable(_named(initial, -1))])
-    return Output(initial, taps, _earlier(initial, taps, place))
+    has_rows = taps != [-1] or isinstance(options.get("taps"), tuple | range)
+    return Output(initial, taps, _earlier(initial, taps, has_rows, place), has_rows)
 
 
 def _as_state(initial: Any) -> Any:
@@ -112,10 +116,12 @@ def _as_state(initial: Any) -> Any:
     return as_tensor_variable(initial)
 
 
-def _earlier(initial: TensorVariable, taps: Sequence[int], place: str) -> list[Variable]:
+def _earlier(
+    initial: TensorVariable, taps: Sequence[int], has_rows: bool, place: str
+) -> list[Variable]:
     """The variables that stand for the values at ``taps``."""
     row = initial.type
-    if list(taps) != [-1]:
+    if has_rows:
         known = row.shape[0] if row.ndim else 0
         if known is not None and known < -min(taps):
             raise ValueError(

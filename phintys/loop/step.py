@@ -11,12 +11,14 @@ from phintys.conditional.regions import places_of
 from phintys.errors import MissingInputError
 from phintys.graph.shared import SharedVariable, recording
 from phintys.graph.traversal import ancestors, graph_inputs, toposort
-from phintys.graph.variable import Constant, Variable, new_number
+from phintys.graph.variable import Apply, Constant, Variable, new_number
 from phintys.loop.checks import check_state
 from phintys.loop.results import get_updates_and_outputs
 from phintys.loop.sequences import Rows, as_list, rows_of, steps_of
 from phintys.loop.states import Output, outputs_of
+from phintys.scalar.type import ScalarType
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.type import TensorType
 
 #: new values of shared variables
 Updates = dict[Any, Any]
@@ -29,10 +31,11 @@ class Loop:
     ``results`` are the values after a step of ``outputs``; ``constants`` are the variables that the
     step takes besides; ``updates`` are new values of shared variables, ``default_updates`` those of
     shared variables that the step function has made.  Nodes that it has made have numbers above
-    ``start``.
+    ``start``.  ``is_counted`` says whether the number of steps was given, not that of rows.
     """
 
     steps: Any
+    is_counted: bool
     rows: list[Rows]
     outputs: list[Output]
     constants: list[Variable]
@@ -78,7 +81,10 @@ def described(
         check_state(f"The update of {v}", v, v.type, new)
     constants = [v for v in dict.fromkeys(given) if not isinstance(v, Constant)]
     defaults = _default_updates([*results, *updates.values()], made)
-    return Loop(steps, rows, outputs, constants, results, updates, defaults, condition, start)
+    return Loop(
+        *(steps, n_steps is not None, rows, outputs, constants),
+        *(results, updates, defaults, condition, start),
+    )
 
 
 def _check_signature(fn: Callable[..., Any], arguments: Sequence[Variable]) -> None:
@@ -132,16 +138,17 @@ def constants_of(
     """What steps take besides ``read``: shared variables, then others, those ``given`` first.
 
     Others are the variables closest to ``results`` that do not depend on ``read`` or ``given``,
-    except those that depend on constants alone.  What only a branch of `ifelse` needs, and has a
-    node with a number above ``start``, belongs to the step: it must not be computed unless the
-    branch is taken.
+    except those that depend on constants alone.  Of the nodes with a number above ``start`` two
+    kinds belong to the step in any case: those that only a branch of `ifelse` needs, which must not
+    be computed unless the branch is taken, and draws, whose density programs derive from the loop.
     """
     step = {*read, *given}
     nodes = list(toposort(results, blockers=step))
     lazy = places_of(results, nodes)
     varies, fixed = set(step), set[Variable]()
     for node in nodes:
-        if any(v in varies for v in node.inputs) or (node in lazy and node.number > start):
+        belongs = node in lazy or is_draw(node)
+        if any(v in varies for v in node.inputs) or (belongs and node.number > start):
             varies.update(node.outputs)
         elif all(isinstance(v, Constant) or v in fixed for v in node.inputs):
             fixed.update(node.outputs)
@@ -153,3 +160,12 @@ def constants_of(
     ]
     found = [*(v for v in given if v not in read), *captured]
     return sorted(found, key=lambda v: not isinstance(v, SharedVariable))
+
+
+def is_draw(node: Apply) -> bool:
+    """Whether a node draws numbers and returns the next generator."""
+    if all(isinstance(v.type, TensorType | ScalarType) for v in node.outputs):
+        return False
+    from phintys.tensor.random.op import RNGConsumerOp  # imported by what made the generator
+
+    return isinstance(node.op, RNGConsumerOp)

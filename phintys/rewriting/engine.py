@@ -359,11 +359,12 @@ class Normalizer:
         return node in self.fgraph.apply_nodes and node not in self._original
 
     def _may_retype(self, node: Apply, new: Sequence[Variable]) -> bool:
-        """Whether new inputs may change the types of the outputs."""
+        """Whether new inputs may change the types of the outputs.
+
+        Only by their types: a length of 1 that rewriting finds in a value does not broadcast.
+        """
         if self._kept and node in self._kept:
             return False
-        if node.op._output_type_depends_on_input_value:  # pyright: ignore[reportPrivateUsage]
-            return True
         for old, v in zip(node.inputs, new):
             if old is not v and old.type is not v.type and old.type != v.type:
                 return True
@@ -385,7 +386,7 @@ class Normalizer:
                     self._name, node, f"cannot be applied to {list(new)}: {exc}"
                 ) from exc
         pairs = list(zip(node.outputs, fresh.outputs))
-        if all(o.type == f.type for o, f in pairs) and fresh.inputs == new:
+        if all(o.type == f.type for o, f in pairs) and _are_equal(fresh.inputs, new):
             return False
         if not all(o.type.is_super(f.type) for o, f in pairs):
             return False
@@ -629,6 +630,13 @@ class Normalizer:
                 # a node with several outputs may be reached once per output
                 if len(owner.outputs) == 1 or owner not in work:
                     work.append(owner)
+
+
+def _are_equal(inputs: Sequence[Variable], others: Sequence[Variable]) -> bool:
+    """Whether variables are the same, up to equal constants, which ``make_node`` may make anew."""
+    return len(inputs) == len(others) and all(
+        v is w or (isinstance(v, Constant) and v.equals(w)) for v, w in zip(inputs, others)
+    )
 
 
 def _as_list(node: Apply, result: Any) -> list[Variable | None] | None:

@@ -18,7 +18,7 @@ def rewrite_graph(
     graph: Any,
     include: Sequence[str] = ("canonicalize",),
     custom_rewrite: GraphRewriter | None = None,
-    clone: bool = True,
+    clone: bool = False,
     **kwargs: Any,
 ) -> Any:
     """Apply rewrites of `optdb`, such as whole phases of compilation, to a graph.
@@ -26,13 +26,14 @@ def rewrite_graph(
     Parameters
     ----------
     graph
-        a variable, a list of variables, or a FunctionGraph; the result has the same form
+        a variable, a list of variables, or a FunctionGraph; the result has the same form.  A
+        FunctionGraph is changed in place, and returned, unless ``clone`` is true
     include
         names or tags of the rewrites to apply
     custom_rewrite
         a graph rewriter to run afterwards
     clone
-        whether to work on a copy (the default); otherwise the nodes of ``graph`` are changed
+        whether to work on a copy; otherwise (the default) the nodes of ``graph`` are changed
     **kwargs
         further arguments of `RewriteDatabaseQuery`: ``exclude``, ``require``, ...
 

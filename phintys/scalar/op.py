@@ -8,7 +8,7 @@ generated code, the reference page and the tests are derived from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from importlib import import_module
@@ -19,8 +19,9 @@ import numpy as np
 from phintys.config import config
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op
+from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType, NullType
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
@@ -265,6 +266,8 @@ class ScalarOp(Op):
         """
         if dtypes.is_discrete(outputs[0].type.dtype):
             return [None] * len(inputs)
+        if self.d is None and self._has_own_pullback():
+            return self._own_cotangents(m, inputs, outputs, [m.of("second")(outputs[0], 1.0)])
         if self.d is None:
             return [Undefined(self.not_differentiable)] * len(inputs)
         # Inputs are cast as for the function itself.  Otherwise a subexpression of float32 inputs
@@ -305,9 +308,32 @@ class ScalarOp(Op):
         wanted: Wanted,
     ) -> list[Any]:
         """`cotangents`, of which those of inputs that are not ``wanted`` may be None."""
-        if type(self).cotangents is ScalarOp.cotangents:
-            return self._cotangents(m, inputs, outputs, given, wanted)
-        return self.cotangents(m, inputs, outputs, given)
+        if type(self).cotangents is not ScalarOp.cotangents:
+            return self.cotangents(m, inputs, outputs, given)
+        if self._has_own_pullback():
+            return self._own_cotangents(m, inputs, outputs, given)
+        return self._cotangents(m, inputs, outputs, given, wanted)
+
+    def _has_own_pullback(self) -> bool:
+        """Whether a class of a user defines ``pullback``, ``L_op`` or ``grad`` of scalars."""
+        own, base = type(self), ScalarOp
+        return (own.pullback, own.L_op, own.grad) != (base.pullback, base.L_op, base.grad)
+
+    def _own_cotangents(
+        self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
+    ) -> list[Any]:
+        """What the class's own method returns for scalars, computed by the functions of ``m``."""
+        replaced = [*inputs, *outputs, *given]
+        fresh = [
+            v if isinstance(v.type, DisconnectedType) else scalar_type(v.type.dtype)()
+            for v in replaced
+        ]
+        xs, rest = fresh[: len(inputs)], fresh[len(inputs) :]
+        ys, gs = rest[: len(outputs)], rest[len(outputs) :]
+        own = type(self).pullback is not ScalarOp.pullback
+        found = (self.pullback if own else self._older_pullback)(xs, ys, gs)
+        values = dict(zip(fresh, replaced))
+        return [_expression(m, r, values) for r in found]
 
     def _cotangents(
         self,
@@ -418,6 +444,20 @@ def _in_dtype(n: Any, x: Any, dtype: str) -> Any:
 def _rounded(n: Any, x: Any, dtype: str) -> Any:
     """A result in the dtype in which it is computed, rounded to a dtype."""
     return n.cast(n.cast(x, dtype), COMPUTED_IN[dtype]) if dtype in COMPUTED_IN else x
+
+
+def _expression(m: Any, result: Any, values: Mapping[Variable, Any]) -> Any:
+    """A derivative on scalars as an expression of ``m``, with ``values`` in the place of inputs."""
+    if result is None or isinstance(result.type, DisconnectedType):
+        return None
+    if isinstance(result.type, NullType):
+        return Undefined(result.type.why_null)
+    known = dict(values)
+    for node in toposort([result], blockers=values):
+        args = [v.data if isinstance(v, Constant) else known[v] for v in node.inputs]
+        found = m.of(node.op)(*args)
+        known.update(zip(node.outputs, found if len(node.outputs) > 1 else [found]))
+    return m.of("identity")(result.data) if isinstance(result, Constant) else known[result]
 
 
 def _times(m: Any, partial: Any, t: Any) -> Any:

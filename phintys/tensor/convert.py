@@ -105,12 +105,18 @@ def _from_apply(
 
 
 def as_tensor_variable(
-    x: TensorLike, name: str | None = None, ndim: int | None = None, **kwargs: Any
+    x: TensorLike,
+    name: str | None = None,
+    ndim: int | None = None,
+    *,
+    allow_xtensor_conversion: bool = False,
+    **kwargs: Any,
 ) -> TensorVariable:
     """``x`` as a tensor variable: variables stay, numbers and arrays become constants.
 
     ``ndim`` adds axes on the left, or drops axes there that are known to be 1.  TypeError if ``x``
-    cannot be a tensor.
+    cannot be a tensor.  ``allow_xtensor_conversion`` has no effect: it is about variables with
+    named dimensions, which do not exist here.
     """
     if ndim is None and isinstance(x, TensorVariable):
         return x

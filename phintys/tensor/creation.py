@@ -58,6 +58,7 @@ class Alloc(Op):
 
     # ----- class and static shape
     __props__ = ()
+    _output_type_depends_on_input_value = True
     is_linear = True
     handles_missing = False
 
@@ -146,6 +147,7 @@ class AllocEmpty(Op):
 
     # ----- class and static shape
     __props__ = ("dtype",)
+    _output_type_depends_on_input_value = True
     not_differentiable = "its inputs are integers, and its elements are arbitrary"
     has_undefined_values = True
 

@@ -27,7 +27,7 @@ from phintys.tensor.shape import (
     specify_shape,
     stacks,
 )
-from phintys.tensor.static import get_underlying_scalar_constant_value
+from phintys.tensor.static import as_length, get_underlying_scalar_constant_value
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -299,7 +299,7 @@ class Split(Op):
 
 def split(
     x: TensorLike,
-    splits_size: Sequence[Length] | Variable | np.ndarray,
+    splits_size: Sequence[Length | np.ndarray] | Variable | np.ndarray,
     *,
     n_splits: int | None = None,
     axis: int = 0,
@@ -320,7 +320,7 @@ def split(
     x = as_tensor_variable(x)
     (axis,) = normalize_axis_tuple(axis, x.type.ndim)
     if not isinstance(splits_size, Variable):
-        splits_size = lengths_vector(list(splits_size))
+        splits_size = lengths_vector([as_length(n) for n in splits_size])
     if n_splits is None:
         n_splits = splits_size.type.shape[0]
         if n_splits is None:

@@ -9,9 +9,11 @@ from functools import reduce
 import numpy as np
 
 from phintys.scalar import dtypes
+from phintys.tensor import axes, convert, creation, quantiles, ranges, statistics, type_constructors
 from phintys.tensor import dot as products
-from phintys.tensor import quantiles, statistics
+from phintys.tensor import join as joins
 from phintys.tensor import reduce as reductions
+from phintys.tensor import shape as shapes
 from phintys.tensor import tensordot as contractions
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -220,6 +222,13 @@ Any = reductions.Any_
 _ELSEWHERE: dict[str, typing.Any] = {
     name: module
     for module, names in (
+        (axes, "expand_dims"),
+        (convert, "as_tensor constant"),
+        (creation, "alloc ones_like"),
+        (joins, "concatenate join stack"),
+        (ranges, "arange"),
+        (shapes, "shape specify_shape"),
+        (type_constructors, "tensor"),
         (products, "Dot _matmul dense_dot dot matmul matvec outer vecdot vecmat"),
         (contractions, "tensordot"),
         (quantiles, "cov median"),

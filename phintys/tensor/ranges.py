@@ -248,6 +248,7 @@ class Eye(Op):
 
     # ----- class and static shape
     __props__ = ("dtype",)
+    _output_type_depends_on_input_value = True
     not_differentiable = "its inputs are integers"
 
     def __init__(self, dtype: DTypeLike | None = None) -> None:

@@ -41,13 +41,18 @@ def axis_tuple(axis: Axis) -> tuple[int, ...] | None:
 
 
 def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """Axes as sorted non-negative ints, None meaning all; ValueError if invalid or repeated."""
+    """Axes as sorted non-negative ints, None meaning all; ValueError if invalid or repeated.
+
+    0-d tensors have no axes; 0 and -1 are accepted, as in NumPy.
+    """
     if axis is None:
         return tuple(range(ndim))
-    out = sorted([elemwise.axis_of(a, ndim) for a in axis_tuple(axis) or ()])
+    accepted = (0, -1) if ndim == 0 else ()
+    given = axis_tuple(axis) or ()
+    out = sorted([0 if a in accepted else elemwise.axis_of(a, ndim) for a in given])
     if len(set(out)) != len(out):
         raise ValueError(f"An axis is listed twice in {axis}.")
-    return tuple(out)
+    return tuple(out) if ndim > 0 else ()
 
 
 class CAReduce(Op):

@@ -51,6 +51,7 @@ class Reshape(Op):
 
     # ----- class and static shape
     __props__ = ("ndim",)
+    _output_type_depends_on_input_value = True
     is_linear = True
     handles_missing = False
     view_map = {0: [0]}

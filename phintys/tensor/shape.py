@@ -19,7 +19,7 @@ from phintys.scalar import type as scalar_types
 from phintys.scalar.type import ScalarType, scalar_type
 from phintys.tensor import convert
 from phintys.tensor import type as tensor_types
-from phintys.tensor.aliases import Arrays, Axes, Length, TensorLike
+from phintys.tensor.aliases import Arrays, Axes, Length, StaticShape, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import axis_of, cast, functions
 from phintys.tensor.static import (
@@ -368,6 +368,7 @@ class SpecifyShape(Op):
 
     # ----- class and static shape
     __props__ = ()
+    _output_type_depends_on_input_value = True
     is_linear = True
     handles_missing = False
     view_map = {0: [0]}
@@ -530,7 +531,14 @@ def unbroadcast(x: TensorLike, *axes: int) -> TensorVariable:
     return Unbroadcast(*chosen)(x) if chosen else x
 
 
+def _specify_later(x: Variable, shape: StaticShape) -> TensorVariable:
+    """``x`` with a static shape that is compared when it is computed, whatever its type says."""
+    x = as_tensor_variable(x)
+    return specify_shape(unbroadcast(x, *range(x.type.ndim)), shape)
+
+
 tensor_types.narrow.append(specify_shape)
+tensor_types.narrow_later.append(_specify_later)
 constant_origin.register(SpecifyShape, lambda op, out: out.owner.inputs[0])
 
 

@@ -135,6 +135,21 @@ def known_length(v: Length) -> int | None:
     return None if value is None else int(value)
 
 
+@singledispatch
+def static_lengths(op: Op, out: Variable) -> StaticShape:
+    """The lengths of ``out``, an output of ``op``, that are known when the graph is built.
+
+    Registered for op classes whose types do not say all of them.
+    """
+    return out.type.shape
+
+
+def static_length(v: Variable, axis: int) -> int | None:
+    """The length of an axis of a tensor, by its type or by what `static_lengths` knows."""
+    known = v.type.shape[axis]
+    return known if known is not None or v.owner is None else static_lengths(v.owner.op, v)[axis]
+
+
 def known_constant(v: Variable) -> complex | None:
     """The number that all elements of ``v`` are known to be; None if they are not."""
     value = v.data if isinstance(v, TensorConstant) and v.data.ndim == 0 else constant_value(v)

@@ -136,6 +136,19 @@ class TensorType(NumberType):
             raise ValueError(f"The shape {shape} contradicts {self}.")
         return Type.__call__(narrow, name)
 
+    # ----- derivatives
+    def cast_tangent(self, g: Any) -> Any:
+        """See `Type.cast_tangent`.
+
+        Static lengths that contradict those of this type are an error of the call, as in PyTensor,
+        which does not look at them: a user's op may declare lengths of another case.
+        """
+        pairs = zip(g.type.shape, self.shape)
+        g = super().cast_tangent(g)
+        if all(a == b for a, b in pairs if None not in (a, b)):
+            return g
+        return narrow_later[0](g, self.shape)
+
     # ----- values
     def filter(
         self, data: Any, strict: bool = False, allow_downcast: bool | None = None
@@ -331,6 +344,8 @@ DenseTensorType = TensorType
 
 #: ``narrow[0](variable, shape)`` asserts a static shape; set by `phintys.tensor.shape`.
 narrow: list[Callable[[Variable, StaticShape], Variable]] = []
+#: the same for a variable whose own type may contradict that shape: an error of the call
+narrow_later: list[Callable[[Variable, StaticShape], Variable]] = []
 
 
 def _static_shape(shape: ShapeOfType) -> StaticShape:

@@ -153,7 +153,7 @@ def test_what_is_known(name):
     v, expected = KNOWN[name]
     v = phintys.rewrite_graph(v, include=("fold",), clone=True)
     found = summarize_assumptions(AssumptionFeature(), v).strip("{}").replace(",", "")
-    canonical = phintys.rewrite_graph(v, include=("canonicalize",))
+    canonical = phintys.rewrite_graph(v, include=("canonicalize",), clone=True)
     after = summarize_assumptions(AssumptionFeature(), canonical).strip("{}").replace(",", "")
     assert expected in (found, after), (found, after)
     wrong = {"", "tril", "triu", "sym"}

@@ -186,6 +186,17 @@ def test_intermediate_results_as_inputs(mode: str):
     np.testing.assert_array_equal(f([1.0]), [2.0])
 
 
+def test_what_only_computes_an_intermediate_input_is_not_used(mode: str):
+    x, w = pt.dvector("x"), phintys.shared(2.0, name="w")
+    behind = phintys.shared(1.0, name="behind")
+    behind.default_update = behind + 1
+    y = x * behind
+    f = phintys.function([y], y * w, updates=[(w, w + y.sum())], mode=mode)
+    assert f.get_shared() == [w]
+    np.testing.assert_array_equal(f([3.0]), [6.0])
+    assert behind.get_value() == 1.0 and w.get_value() == 5.0
+
+
 def test_calls_by_name(mode: str):
     x, y = pt.dscalars("x", "y")
     f = phintys.function([x, In(y, name="rate")], x - y, mode=mode)
@@ -308,6 +319,21 @@ def test_shared_values_may_change_their_length(mode: str):
     assert [float(f()) for _ in range(3)] == [4, 8, 16]
     s.set_value(np.ones(1))
     assert f() == 2
+
+
+def test_shared_variables_have_the_order_in_which_they_are_met(mode: str):
+    """Programs seed generators in this order, that of PyTensor, so that draws are the same."""
+    a, b, c, d, e = (phintys.shared(float(k), name=n) for k, n in enumerate("abcde"))
+    f = phintys.function([], [b * ((a * c) + d)], mode=mode)
+    assert f.get_shared() == [b, a, c, d]
+    f = phintys.function([], [c * d, a], updates=[(b, b + 1), (e, a * 1), (d, d + 1)], mode=mode)
+    assert f.get_shared() == [c, d, a, b, e]
+    fgraph = f.maker.spec.fgraph
+    updated = [fgraph.inputs[i].name for _, i in sorted(fgraph.update_mapping.items())]
+    assert updated == ["d", "b", "e"]
+    a.default_update = a + d
+    f = phintys.function([], a + b, mode=mode)
+    assert f.get_shared() == [a, b, d]
 
 
 def test_get_shared(mode: str):

@@ -10,6 +10,8 @@ import phintys
 import phintys.tensor as pt
 from phintys.errors import MissingInputError, ShapeError
 from phintys.loop import Scan, scan_checkpoints, until
+from phintys.tensor.index_ops import IncSubtensor
+from phintys.tensor.random.op import RandomVariable
 from phintys.tensor.random.type import random_generator_type
 
 x, y, m0 = pt.dvectors("x", "y", "m0")
@@ -147,7 +149,73 @@ def test_numbers_of_steps():
     )
     for values, steps in zip(found, (127, 3, 0, 1)):
         np.testing.assert_array_equal(values, 2.0 ** np.arange(1, steps + 1))
-    assert powers(0).type.shape == (0,) and powers(3).type.shape == (3,)
+    assert powers(3).type.shape == (None,)  # as in PyTensor
+    f = phintys.function([x0], [powers(n).shape[0] for n in (0, 3)])
+    assert [int(n) for n in f(1)] == [0, 3] and not f.maker.fgraph.apply_nodes
+
+
+def test_a_longer_loop_takes_the_place_of_a_part_of_a_result():
+    """PyMC exchanges ``result[1:]`` by the rows of a loop that has one more."""
+    v = pt.vector("v", shape=(5,))
+    part = scan(lambda a, s: s + a, sequences=v[:4], outputs_info=x0)
+    longer = scan(lambda a: 2 * a, sequences=v)
+    (found,) = phintys.clone_replace([part.sum()], {part: longer})
+    np.testing.assert_array_equal(found.eval({v: np.arange(5.0)}), 20.0)
+    for row in (4, -5):
+        f = phintys.function([v, x0], part[row])
+        with pytest.raises(IndexError):  # of the call: the number of rows is not known before
+            f(np.arange(5.0), 0)
+
+
+def test_a_sequence_of_one_row_is_a_loop_until_it_is_compiled():
+    """Programs read the loop behind a result; PyTensor leaves it out for n_steps=1 only."""
+    v = pt.vector("v", shape=(1,))
+    sums = scan(lambda a, s: s + a, sequences=v, outputs_info=x0)
+    ended = scan(lambda a, s: (s + a, until(a > 0)), sequences=v, outputs_info=x0)
+    rows = scan(lambda a: 2 * a, sequences=v)
+    for result in (sums, ended):
+        assert isinstance(result.owner.inputs[0].owner.op, Scan)
+    assert isinstance(rows.owner.op, Scan)
+    f = phintys.function([v, x0], [sums, ended, rows, sums.owner.inputs[0][-1]])
+    assert not any(isinstance(n.op, Scan | IncSubtensor) for n in f.maker.fgraph.toposort())
+    assert [float(np.squeeze(r)) for r in f([3.0], 1.0)] == [4.0, 4.0, 6.0, 4.0]
+
+
+@pytest.mark.parametrize("taps", [(-1,), range(-1, 0)])
+def test_a_tuple_of_the_only_tap_means_that_the_initial_value_has_rows(taps):
+    """As in PyTensor, where the list ``[-1]`` means that it is one row."""
+
+    def walk(initial, taps):
+        state = dict(initial=initial, taps=taps)
+        return scan(lambda a, s: s + a, sequences=x, outputs_info=state)
+
+    found, plain = walk(m0, taps), walk(m0[-1], [-1])
+    assert found.type.ndim == 1
+    assert found.owner.inputs[0].owner.op.info.mit_sot_in_slices == ((-1,),)
+    outputs = [v for r in (found, plain) for v in (r, *phintys.grad((r**2).sum(), [x, m0]))]
+    for mode in ("FAST_COMPILE", "FAST_RUN"):
+        values = phintys.function([x, m0], outputs, mode=mode)(XS, [1.5])
+        for value, wanted in zip(values[:3], values[3:]):
+            np.testing.assert_allclose(value, wanted)
+    one = phintys.function(
+        [m0], scan(lambda s: 2 * s, None, dict(initial=m0, taps=taps), n_steps=1)
+    )
+    np.testing.assert_array_equal(one([3.0]), [6.0])
+    with pytest.raises(ValueError, match="needs a first axis with 1 value"):
+        walk(x0, taps)
+
+
+def test_a_draw_stays_in_the_step():
+    """Programs derive the density of a loop from the draws in its steps."""
+    rng, v = pt.random.shared_rng(seed=1), pt.vector("v", shape=(3,))
+    mean = pt.random.normal(x0, rng=rng)
+    drawn = scan(lambda a: a * pt.random.normal(mean, rng=rng), sequences=v)
+    (inside,) = [n for n in drawn.owner.op.fgraph.toposort() if isinstance(n.op, RandomVariable)]
+    assert mean in drawn.owner.inputs and inside.outputs[1].type.ndim == 0
+    u = np.random.default_rng(1).normal()
+    f = phintys.function([v, x0], drawn)
+    assert not any(isinstance(n.op, Scan) for n in f.maker.fgraph.toposort())
+    np.testing.assert_allclose(f([1.0, 2.0, 3.0], 4.0), (4 + 2 * u) * np.arange(1, 4))
 
 
 def test_one_step_needs_no_loop():
@@ -193,7 +261,8 @@ def test_what_is_returned():
         found, updates = phintys.scan(lambda a: a, sequences=x)
     assert found.type == one.type and updates == {}
     with pytest.warns(FutureWarning, match="ignores mode"):
-        scan(lambda a: a, sequences=x, mode="FAST_RUN")
+        found = scan(lambda a: a, sequences=x, mode="FAST_RUN")
+    assert scan_op(found).mode == "FAST_RUN" and scan_op(one).mode is None
     assert scan_op(scan(lambda a: a, sequences=x, name="rnn", profile=True)).name == "rnn"
     assert scan_op(scan(lambda a: a, sequences=x, truncate_gradient=3)).truncate_gradient == 3
 

@@ -54,7 +54,7 @@ def test_the_examples_of_the_documentation(egglog, expression, becomes, before, 
 
     given = variables()
     plain = eval(expression, {**given, "pt": pt})
-    ordered = phintys.rewrite_graph(plain, include=("canonicalize", "stabilize"))
+    ordered = phintys.rewrite_graph(plain, include=("canonicalize", "stabilize"), clone=True)
     (found,) = saturated([ordered])
     assert phintys.pp(found) == becomes
     assert [f"{graph_cost([v]):,.0f}" for v in (ordered, found)] == [before, after]

@@ -70,6 +70,14 @@ def test_a_rank_adds_axes_on_the_left_or_drops_them() -> None:
             pt.as_tensor(value, ndim=0)
 
 
+def test_conversion_takes_the_argument_about_named_dimensions() -> None:
+    x = pt.dvector("x")
+    assert pt.as_tensor(x, allow_xtensor_conversion=True) is x
+    for value in (1.5, [1.0, 2.0], np.ones(2), [x, x]):
+        found = pt.as_tensor(value, allow_xtensor_conversion=True)
+        assert found.type == pt.as_tensor(value).type
+
+
 def test_comparison_is_identity_whatever_the_other_object_is() -> None:
     x = pt.dscalar("x")
     value: Any

@@ -147,6 +147,16 @@ def test_split_by_symbolic_lengths(mode):
         evaluate(pieces, [x, n], [value, np.array([1, 2, 2])], mode)
 
 
+def test_split_by_lengths_of_several_kinds():
+    x, n = pt.dvector("x"), pt.lscalar("n")
+    sizes = [np.array(2), n, 1, np.int64(0)]
+    found = evaluate(pt.split(x, sizes, n_splits=4), [x, n], [np.arange(6.0), np.int64(3)])
+    for piece, wanted in zip(found, np.split(np.arange(6.0), [2, 5, 6]), strict=True):
+        assert_like(piece, wanted)
+    with pytest.raises(TypeError, match="integer"):
+        pt.split(x, [np.array(2.0), n])
+
+
 def test_split_misuse():
     x = pt.dmatrix("x")
     for build, error in [

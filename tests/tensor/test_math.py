@@ -176,3 +176,12 @@ def test_isclose_of_integers_that_are_far_apart(dtype):
     low, high = (info.min, info.max) if info else (0, 1)
     a, b = np.array([low, high, high, 1], dtype), np.array([high, low, high, 0], dtype)
     check(lambda x, y: pt.isclose(x, y), np.isclose, [a, b])
+
+
+def test_functions_of_other_modules_that_pytensor_has_in_tensor_math():
+    names = (
+        "alloc arange as_tensor concatenate constant expand_dims join ones_like shape "
+        "specify_shape stack tensor"
+    )
+    for name in names.split():
+        assert getattr(pt.math, name) is getattr(pt, name)

@@ -136,3 +136,27 @@ def test_apply_has_the_op():
     node = Times(3).make_node(pt.dvector())
     assert isinstance(node, Apply)
     assert node.op == Times(3)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda n: pt.alloc(1.0, n, 2),
+        lambda n: pt.empty((n, 2)),
+        lambda n: pt.eye(n, 2),
+        lambda n: pt.dvector("v").reshape((n, 2)),
+        lambda n: pt.specify_shape(pt.dmatrix("m"), (n, 2)),
+        lambda n: pt.random.normal(size=(n, 2), rng=pt.random.rng("rng")),
+        lambda n: pt.broadcast_to(pt.dvector("v"), (n, 2)),
+    ],
+)
+def test_types_follow_from_lengths_that_are_replaced(build):
+    """Freezing the lengths of a model makes them constants."""
+    n = pt.lscalar("n")
+    out = build(n) * 2
+    assert out.type.shape == (None, 2)
+    three = pt.constant(np.int64(3))
+    frozen = phintys.clone_replace(out, {n: three}, rebuild_strict=False)
+    assert frozen.type.shape == (3, 2)
+    (again,) = phintys.rewrite_graph([frozen], include=["canonicalize"], clone=True)  # it ends
+    assert again.type.shape == (3, 2)

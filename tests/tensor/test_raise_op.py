@@ -92,6 +92,13 @@ def test_checks_are_native_and_survive():
     np.testing.assert_allclose(phintys.function([x], z, mode=mode)(-V), np.exp(-2 * V))
 
 
+def test_the_phases_keep_checks():
+    z = Assert("positive")(x, pt.all(x > 0))
+    kept = phintys.rewrite_graph(z, include=["canonicalize", "stabilize", "specialize"])
+    assert isinstance(kept.owner.op, Assert)
+    assert phintys.rewrite_graph(z, include=["canonicalize", "local_remove_all_assert"]) is x
+
+
 def test_known_conditions():
     always = phintys.function(
         [x], Assert()(x, True, pt.constant(3.0), 1 - pt.constant(0))

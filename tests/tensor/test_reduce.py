@@ -62,7 +62,7 @@ def sample(shape, dtype):
 
 def axes_of(ndim):
     yield None
-    yield from range(-ndim, ndim)
+    yield from range(-max(ndim, 1), max(ndim, 1))  # a 0-d array has the axes 0 and -1 too
     if ndim > 1:
         yield (0, ndim - 1)
         yield (-1, 0)
@@ -79,7 +79,7 @@ def test_axes_and_keepdims(name, kind):
         (
             f"axis {axis}, {kwargs}",
             lambda x, a=axis, k=kwargs: build(x, axis=a, **k),
-            lambda x, a=axis, k=kwargs: reference(x, axis=a, **k),
+            lambda x, a=axis, k=kwargs: reference(x, axis=a if x.ndim else None, **k),
             [x],
         )
         for axis in axes
@@ -459,6 +459,10 @@ def test_misuse():
         pt.sum(x, axis=(0, -2))
     with pytest.raises(TypeError, match="axis"):
         pt.sum(x, axis=0.5)
+    with pytest.raises(ValueError, match="out of range for 0"):
+        pt.sum(x[0, 0], axis=1)
+    with pytest.raises(ValueError, match="twice"):
+        pt.sum(x[0, 0], axis=(0, -1))
 
 
 def test_helpers_for_authors():

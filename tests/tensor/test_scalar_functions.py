@@ -6,12 +6,17 @@ import pickle
 
 import numpy as np
 import pytest
+from tensor_checks import check_derivatives
 
 import phintys
 import phintys.tensor as pt
+from phintys.errors import NullTypeGradError
+from phintys.gradient import grad_not_implemented
+from phintys.scalar import BinaryScalarOp, upgrade_to_float
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import Elemwise, elementwise, scalar_elemwise
 from phintys.tensor.scalar_functions import ALIASES, FUNCTIONS
+from phintys.tensor.shape import scalar_from_tensor, tensor_from_scalar
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ALIASES])
@@ -80,3 +85,54 @@ def test_a_function_is_named_by_a_symbol():
     assert pt.exp.__doc__ != power_of_e.__doc__
     with pytest.raises(ValueError, match=r"no scalar op 'expp'\. Did you mean 'exp'"):
         scalar_elemwise(symbolname="expp")(power_of_e)
+
+
+class ByGrad(BinaryScalarOp):
+    """``x**2 * y``, with derivatives in PyTensor's way."""
+
+    def impl(self, x, y):
+        return x**2 * y
+
+    def grad(self, inputs, output_grads):
+        (x, y), (g,) = inputs, output_grads
+        return [g * 2 * x * y, g * x**2]
+
+
+class ByLOp(ByGrad):
+    grad = None
+
+    def L_op(self, inputs, outputs, output_grads):
+        (x, _), (z,), (g,) = inputs, outputs, output_grads
+        return [g * 2 * z / x, g * x**2]
+
+
+class ByPullback(ByLOp):
+    L_op = None
+
+    def pullback(self, inputs, outputs, cotangents):
+        return ByLOp.L_op(self, inputs, outputs, cotangents)
+
+
+@pytest.mark.parametrize("cls", [ByGrad, ByLOp, ByPullback])
+def test_derivatives_that_a_class_of_a_user_defines_for_scalars(cls):
+    op = Elemwise(cls(upgrade_to_float, name="mine"))
+    x, y = np.array([1.0, 2.0]), np.array([[3.0, 4.0], [5.0, 6.0]])
+    check_derivatives(lambda x, y: op(x, y) ** 2, [x, y])
+    a, b = pt.dscalars("a", "b")
+    scalar = phintys.grad(
+        tensor_from_scalar(op.scalar_op(*map(scalar_from_tensor, (a, b)))), [a, b]
+    )
+    assert [float(g.eval({a: 2.0, b: 3.0})) for g in scalar] == [12.0, 4.0]
+
+
+def test_a_derivative_that_a_class_of_a_user_does_not_know():
+    class Unknown(ByGrad):
+        def grad(self, inputs, output_grads):
+            known, _ = super().grad(inputs, output_grads)
+            return [known, grad_not_implemented(self, 1, inputs[1])]
+
+    x, y = pt.dvectors("x", "y")
+    cost = Elemwise(Unknown(upgrade_to_float))(x, y).sum()
+    np.testing.assert_array_equal(phintys.grad(cost, x).eval({x: [2.0], y: [3.0]}), [12.0])
+    with pytest.raises(NullTypeGradError):
+        phintys.grad(cost, y)

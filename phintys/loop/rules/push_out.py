@@ -16,6 +16,7 @@ from phintys.graph.vectorize import vectorize_graph
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import keeps_all_rows, rows_of_steps, traces
 from phintys.loop.rules.reads import ResultLengths, needs_all_rows
+from phintys.loop.step import is_draw
 from phintys.loop.whole import Replacements, Whole, depending, nodes_of, taken_apart
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import alloc
@@ -39,13 +40,16 @@ AT_ONCE = (Elemwise, DimShuffle, CAReduce, Dot, Softmax, LogSoftmax, LogSumExp)
 def push_out_invariant(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     """Compute before a loop what depends on its constants only.
 
-    It is computed even if the loop makes no step; an error in it is raised then.  What only a
-    branch needs, and may fail, stays there.
+    It is computed even if the loop makes no step; an error in it is raised then.  A draw from a
+    generator that no step changes gives the same numbers in all steps.  What only a branch needs,
+    and may fail, stays there.
     """
     loop = taken_apart(node)
     constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
     nodes = nodes_of(loop)
-    inside = _computed_from(constants, nodes, lambda n: n.op.do_constant_folding(fgraph, n))
+    inside = _computed_from(
+        constants, nodes, lambda n: is_draw(n) or n.op.do_constant_folding(fgraph, n)
+    )
     moved = _frontier(inside, loop, nodes, fallible(nodes))
     if not moved:
         return None

@@ -21,6 +21,7 @@ from phintys.tensor.lengths import Lengths
 from phintys.tensor.rules.match import scalar_op_name
 from phintys.tensor.rules.reading import index_of, read
 from phintys.tensor.shape import ScalarFromTensor, Shape_i, TensorFromScalar, shape_i
+from phintys.tensor.static import static_length
 
 
 class Numbers:
@@ -160,7 +161,7 @@ class Read(NamedTuple):
 
 def _at(v: Any, distance: int) -> Any:
     """The position at a distance from the end of the first axis."""
-    known = v.type.shape[0]
+    known = static_length(v, 0)
     if known is not None:
         return known - distance
     return -1 if distance == 1 else shape_i(v, 0) - distance

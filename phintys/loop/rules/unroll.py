@@ -7,20 +7,21 @@ from typing import Any
 from phintys.conditional.regions import fallible, places_of
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
-from phintys.graph.variable import Apply, Constant
+from phintys.graph.variable import Apply
 from phintys.loop.lengths import keeps_lengths
 from phintys.loop.parts import BUFFERS, Part
 from phintys.loop.rules.buffers import has_first_rows, keeps_all_rows
 from phintys.loop.whole import Replacements, Whole, depending, nodes_of, taken_apart
 from phintys.tensor.basic import stack
 from phintys.tensor.index import set_subtensor
+from phintys.tensor.static import known_length
 
 #: the largest number of steps, and of nodes of all steps
 MOST_STEPS, MOST_NODES = 4, 40
 
 
 def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
-    """Replace a loop of at most `MOST_STEPS` steps by these.
+    """Replace a loop of at most `MOST_STEPS` steps by these; a while loop if it has one step.
 
     Not if a branch of a step computes what is the same in all steps and may fail: conditions of
     several steps would need it, and where one of these depends on another it would be computed
@@ -28,9 +29,9 @@ def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     """
     steps = node.inputs[0]
     op: Any = node.op
-    if not isinstance(steps, Constant) or op.info.as_while:
+    count = known_length(steps)
+    if count is None or (op.info.as_while and count != 1):
         return None
-    count = int(steps.data)
     if not 0 < count <= MOST_STEPS or count * len(op.fgraph.apply_nodes) > MOST_NODES:
         return None
     loop = taken_apart(node)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.builder import Builder, V
+from phintys.graph.variable import Variable
 from phintys.scalar.native import Native
 from phintys.tensor.aliases import DTypeLike, TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -476,7 +477,8 @@ def gamma(
     array([6.46142243, 6.39207122])
     """
     if rate is not None and scale is None:
-        scale = 1.0 / as_tensor_variable(rate)
+        given: Any = rate if isinstance(rate, Variable) else np.asarray(rate)
+        scale = 1.0 / given
     elif scale is None or rate is not None:
         raise ValueError("gamma takes a rate or a scale, and not both.")
     return gamma_by_scale(shape, scale, **kwargs)

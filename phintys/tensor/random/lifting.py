@@ -103,13 +103,13 @@ def local_dimshuffle_rv_lift(fgraph: FunctionGraph, node: Apply) -> Replacements
 
 @node_rewriter([Subtensor, AdvancedSubtensor])
 def local_subtensor_rv_lift(fgraph: FunctionGraph, node: Apply) -> Replacements:
-    """``normal(mean, sd)[0]`` becomes ``normal(mean[0], sd[0])``.
+    """``normal(mean, sd)[0]`` becomes ``normal(mean[0], sd[0])``; a size becomes that of the part.
 
-    Not if the draw has a size (see `local_rv_size_lift`), is used elsewhere, is indexed within one
-    draw of a vector, or by tensors of integers, which may repeat elements.
+    Not if the draw is used elsewhere, is indexed within one draw of a vector, or by tensors of
+    integers, which may repeat elements.
     """
     made = _only_draw(fgraph, node)
-    if made is None or not rv_size_is_none(made.op.size_param(made)):
+    if made is None:
         return None
     op = made.op
     index = indices_from_subtensor(node.inputs[1:], node.op.idx_list)
@@ -120,18 +120,29 @@ def local_subtensor_rv_lift(fgraph: FunctionGraph, node: Apply) -> Replacements:
     if used > op.batch_ndim(made):
         return None
     if masks:
-        params = [p[index] for p in _broadcast(made)]
-    else:
-        length = made.outputs[1].type.shape
-        params = [p[_index_of(p, index, length)] for p in op.dist_params(made)]
-    return _lifted(node, made, NoneConst, params)
+        return _lifted(node, made, NoneConst, [p[index] for p in _broadcast(made)])
+    length = made.outputs[1].type.shape
+    params = [p[_index_of(p, index, length)] for p in op.dist_params(made)]
+    size = NoneConst if rv_size_is_none(op.size_param(made)) else _size_of_part(node, made)
+    return _lifted(node, made, size, params)
+
+
+def _size_of_part(node: Apply, made: Apply) -> Variable:
+    """The lengths of the batch axes of what ``node`` reads from a draw by numbers and slices."""
+    (lengths,) = node.op.infer_shape(node, [_shape_of(made), *[()] * (len(node.inputs) - 1)])
+    return lengths_vector(lengths[: len(lengths) - made.op.ndim_supp])
+
+
+def _shape_of(made: Apply) -> Sequence[Any]:
+    """The lengths of a draw as variables."""
+    shapes = [(), (), *(shape_tuple(p) for p in made.op.dist_params(made))]
+    return made.op.infer_shape(made, shapes)[1]
 
 
 def _broadcast(made: Apply) -> list[Any]:
     """The parameters of a draw, each of the whole batch shape."""
     op, params = made.op, made.op.dist_params(made)
-    shapes = [(), (), *(shape_tuple(p) for p in params)]
-    batch = op.infer_shape(made, shapes)[1][: op.batch_ndim(made)]
+    batch = _shape_of(made)[: op.batch_ndim(made)]
     cores = [shape_tuple(p)[len(batch) :] for p in params]
     return [broadcast_to(p, [*batch, *core]) for p, core in zip(params, cores)]
 

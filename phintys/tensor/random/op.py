@@ -89,6 +89,7 @@ class RandomVariable(RNGConsumerOp):
     __props__ = ("name", "signature", "dtype", "inplace")
     not_differentiable = "there is no derivative of random numbers in their parameters"
     default_output = 1
+    _output_type_depends_on_input_value = True
     name: str | None = None
     ndim_supp: int | None = None
     ndims_params: Sequence[int] | None = None
@@ -140,14 +141,15 @@ class RandomVariable(RNGConsumerOp):
 
     def shape_rule(self, s: ShapeContext, rng: Shape, size: Shape, *params: Shape) -> list[Shape]:
         batches = [p[: len(p) - core] for p, core in zip(params, self._ranks())]
-        batch = s.broadcast(batches)
-        if not rv_size_is_none(s.inputs[1]):
+        has_size = not rv_size_is_none(s.inputs[1])
+        batch = s.broadcast(batches, early=not has_size)
+        if has_size:
             found, batch = batch, s.values(1)
             for axis, n in enumerate(batch):
                 s.check(n, ">=", 0, "A length is negative", early=True)
                 if batches and found[axis].value != 1:
                     message = f"Lengths along axis {axis} do not agree"
-                    s.equal(found[axis], n, message, broadcasts=True)
+                    s.equal(found[axis], n, message, broadcasts=True, early=False)
         return [(), (*batch, *self._supp_rule(s, params))]
 
     def _supp_rule(self, s: ShapeContext, params: Sequence[Shape]) -> Shape:
@@ -156,7 +158,8 @@ class RandomVariable(RNGConsumerOp):
         for p, core in zip(params, self.inputs_sig):
             for n, letter in zip(p[len(p) - len(core) :], core):
                 message = f"Lengths called {letter} in {self.signature} do not agree"
-                named[letter] = s.equal(named[letter], n, message) if letter in named else n
+                known = named.setdefault(letter, n)
+                named[letter] = s.equal(known, n, message, early=False)
         wanted = self.output_sig
         if all(letter in named for letter in wanted):
             return tuple([named[letter] for letter in wanted])

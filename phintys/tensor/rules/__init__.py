@@ -27,6 +27,9 @@ masks
     for JAX: lengths that depend on the values of masks are avoided
 unused_inner_outputs
     ops that contain graphs lose the inputs and outputs that are not used
+
+`infer_shape_db`, which is no phase, has the rules of ``canonicalize``: they express the lengths of
+results by those of inputs.  `register_infer_shape` adds to it.
 """
 
 from __future__ import annotations
@@ -44,6 +47,7 @@ from phintys.rewriting.inner import (
 from phintys.rewriting.merge import MergeOptimizer
 from phintys.rewriting.rewriter import GraphRewriter
 from phintys.rewriting.rule import Rule
+from phintys.tensor import shape_feature
 from phintys.tensor.rules import (
     algebra,
     axes,
@@ -61,6 +65,7 @@ from phintys.tensor.rules import (
     inverses,
     joining,
     masks,
+    match,
     positions,
     powers,
     products,
@@ -91,6 +96,8 @@ specialize = EquilibriumDB(ignore_newtrees=False)
 without_masks = EquilibriumDB(ignore_newtrees=False)
 useless = EquilibriumDB(ignore_newtrees=False)
 uncanonicalize = EquilibriumDB(ignore_newtrees=False)
+infer_shape_db = EquilibriumDB(ignore_newtrees=False)
+infer_shape_db.name = "infer_shape"
 
 #: The phases: name, database or rewriter, tags, position.
 PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], float]] = [
@@ -180,6 +187,7 @@ def _register(rules: Iterable[Rule]) -> None:
         again = rule.as_follow_up()
         if early:
             stabilize.register(rule.name, again, *rule.tags, *modes)
+            infer_shape_db.register(rule.name, rule, *rule.tags)
         if "rows" in rule.tags:
             recognised.register(rule.name, rule, *rule.tags, *modes)
         if "cleanup" in rule.tags:
@@ -190,8 +198,15 @@ def _register(rules: Iterable[Rule]) -> None:
 
 
 _register(RULES)
+#: what programs read from PyTensor's modules of rewrites, besides the rules
+topo_unconditional_constant_folding = folding.topo_unconditional_constant_folding
+elemwise_of, broadcasted_by = match.elemwise_of, match.broadcasted_by
+ShapeFeature, ShapeOptimizer = shape_feature.ShapeFeature, shape_feature.ShapeOptimizer
+
 local_remove_all_assert = checks.local_remove_all_assert
-canonicalize.register("local_remove_all_assert", local_remove_all_assert, "unsafe")
+canonicalize.register(
+    "local_remove_all_assert", local_remove_all_assert, "unsafe", use_db_name_as_tag=False
+)
 
 
 def _registrar(db: RewriteDatabase, default_tags: tuple[str, ...]) -> Callable[..., Any]:
@@ -210,5 +225,6 @@ register_stabilize = _registrar(stabilize, (FAST_RUN,))
 register_specialize = _registrar(specialize, (FAST_RUN,))
 register_useless = _registrar(useless, (FAST_RUN,))
 register_uncanonicalize = _registrar(uncanonicalize, (FAST_RUN,))
+register_infer_shape = _registrar(infer_shape_db, ())
 
 optdb.mark_own()

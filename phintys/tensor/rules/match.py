@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.memo import Memo
+from phintys.rewriting.unify import OpPattern
 from phintys.scalar import dtypes
 from phintys.tensor.convert import constant, literal_type
 from phintys.tensor.elemwise import Elemwise, cast, functions
@@ -156,3 +157,27 @@ def same_shape(v: Variable, w: Variable) -> bool:
     if v.type.broadcastable != w.type.broadcastable:
         return False
     return all(m == n or None in (m, n) for m, n in zip(v.type.shape, w.type.shape))
+
+
+def elemwise_of(scalar_op: Any) -> OpPattern:
+    """A pattern for elementwise functions of a scalar op, or of a class of scalar ops.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.scalar import Exp
+    >>> elemwise_of(Exp).match_op(pt.exp), elemwise_of(Exp).match_op(pt.log)
+    (True, False)
+    """
+    return OpPattern(Elemwise, scalar_op=scalar_op)
+
+
+def broadcasted_by(x: Variable, y: Variable) -> bool:
+    """Whether ``x`` is repeated where it is combined with ``y`` elementwise.
+
+    >>> import phintys.tensor as pt
+    >>> broadcasted_by(pt.drow(), pt.dmatrix()), broadcasted_by(pt.dmatrix(), pt.drow())
+    (True, False)
+    """
+    missing = y.type.ndim - x.type.ndim
+    once = x.type.broadcastable
+    also = y.type.broadcastable[max(missing, 0) :]
+    return missing > 0 or any(a and not b for a, b in zip(once[max(-missing, 0) :], also))

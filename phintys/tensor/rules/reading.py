@@ -28,6 +28,7 @@ from phintys.tensor.join import Join
 from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i, as_length, specify_shape
+from phintys.tensor.static import static_length
 from phintys.tensor.type_other import NoneConst
 from phintys.tensor.variable import TensorVariable
 
@@ -106,7 +107,9 @@ def useless_slice(
 ) -> Replacement:
     given = list(unflatten_index_variables(variables, idx_list))
     simpler = [
-        simplified_slice(e, x, axis) if isinstance(e, slice) else _position(e, x.type.shape[axis])
+        simplified_slice(e, x, axis)
+        if isinstance(e, slice)
+        else _position(e, static_length(x, axis))
         for axis, e in enumerate(given)
     ]
     if 1 in x.type.shape and (single := _single_positions(simpler, x)):
@@ -132,7 +135,7 @@ def simplified_slice(e: slice, x: Variable, axis: int) -> slice:
         return simplified_slice(slice(e.start, e.stop, None), x, axis)
     if e.step is not None and (step is None or step < 0):
         return e
-    n = x.type.shape[axis]
+    n = static_length(x, axis)
     first, last = e.start, e.stop
     if n is not None:
         first, last = _from_start(first, n), _from_start(last, n)
@@ -209,7 +212,7 @@ def merge_reads(node: Apply, inner: Computed, x: TensorVariable) -> Replacement:
         if not isinstance(e, slice):
             merged.append(e)
             continue
-        both = _composed(e, next(outer), x.type.shape[axis])
+        both = _composed(e, next(outer), static_length(x, axis))
         if both is None or not _fits(both):
             return None
         merged.append(both)
@@ -294,7 +297,9 @@ def item_of_vector(
         bounds = _literals(e)
         return None if bounds is None else vector.owner.op(*items[slice(*bounds)])
     i = literal(e)
-    return None if i is None else cast(items[i], dtype)
+    if i is None or not -len(items) <= i < len(items):
+        return None
+    return cast(items[i], dtype)
 
 
 @rule(
@@ -438,7 +443,8 @@ def read_of_write(
     value = cast(found, x.type.dtype)
     if not op.set_instead_of_inc:
         return node.op(x, *here) + value
-    return value if value.type.broadcastable == node.outputs[0].type.broadcastable else None
+    now = node.op(write, *here)  # its type says more if lengths have become known
+    return value if value.type.broadcastable == now.type.broadcastable else None
 
 
 def _disjoint(a: Index, b: Index) -> bool:

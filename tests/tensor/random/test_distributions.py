@@ -517,6 +517,13 @@ def test_arguments_are_those_of_pytensor(name):
     assert str(inspect.Signature(plain)) == f"({ARGUMENTS[name]})"
 
 
+def test_the_rate_of_a_gamma_variable_keeps_its_digits():
+    """1 / 5 is not a quotient of int8, which is float32."""
+    assert pt.random.gamma(3, 5).owner.inputs[-1].eval() == 0.2
+    assert pt.random.gamma(3, [5, 2]).owner.inputs[-1].eval().tolist() == [0.2, 0.5]
+    assert pt.random.gamma(3, np.float32(5)).owner.inputs[-1].type.dtype == "float32"
+
+
 def test_classes():
     basic = pt.random.basic
     for name, distribution in DISTRIBUTIONS.items():
@@ -604,7 +611,22 @@ def test_categorical(mode, size):
         np.testing.assert_array_equal(found, np.reshape(wanted, u.shape))
         assert found.dtype == "int64"
         assert_same_state(given, expected)
-    for wrong in ([0.5, 0.4], [0.7, 0.4], [-0.5, 1.5], [np.nan, 1.0], []):
+    for wrong in ([0.5, 0.4], [0.7, 0.4], [-0.5, 1.4], [np.nan, 1.0], []):
         with pytest.raises(ValueError):
             f(generator(), np.array([wrong, wrong]).reshape(2, -1))
     assert f(generator(), np.ones((0, 3)) if size is None else np.ones((2, 1)))[1].size in (0, 8)
+
+
+@modes
+def test_categorical_checks_the_sum_of_probabilities_only(mode):
+    """Differences of unordered cut points may be negative; PyTensor draws with them too."""
+    p, rng = pt.dvector("p"), pt.random.rng()
+    f = phintys.function([rng, p], pt.random.categorical(p, size=50, rng=rng), mode=mode)
+    u = generator().uniform(size=50)
+    for given, ends in (
+        ([0.4, -0.1, 0.7], [0.4, 0.3]),
+        ([1.2, -0.2], [1.2]),
+        ([-0.5, 1.5], [-0.5]),
+    ):
+        wanted = np.sum([u > end for end in ends], axis=0)
+        np.testing.assert_array_equal(f(generator(), given), wanted)

@@ -84,6 +84,11 @@ ALIKE = {
     "mask": (local_subtensor_rv_lift, normal(M, V + 1)[MASK]),
     "mask of a vector": (local_subtensor_rv_lift, normal(V, 1.0)[V > 5]),
     "a vector": (local_subtensor_rv_lift, mvnormal(M, COV)[1]),
+    "item of a size": (local_subtensor_rv_lift, normal(S, 1.0, size=4)[1]),
+    "row of a size": (local_subtensor_rv_lift, normal(V, 1.0, size=(2, 3))[0]),
+    "slice of a size": (local_subtensor_rv_lift, normal(S, 1.0, size=(M.shape[1],))[1:]),
+    "mask of a size": (local_subtensor_rv_lift, normal(S, 1.0, size=3)[V > 5]),
+    "vectors of a size": (local_subtensor_rv_lift, mvnormal(V, COV, size=(4,))[:2]),
 }
 
 
@@ -113,7 +118,6 @@ def test_lifts_of_the_same_distribution(name):
         (local_dimshuffle_rv_lift, mvnormal(M, COV).T),
         (local_dimshuffle_rv_lift, normal(S, 1.0, size=(1, 3)).dimshuffle(1)),
         (local_dimshuffle_rv_lift, (normal(M, 1.0) + 1).T),
-        (local_subtensor_rv_lift, normal(S, 1.0, size=(2, 3))[0]),
         (local_subtensor_rv_lift, normal(M, V)[pt.lvector("positions")]),
         (local_subtensor_rv_lift, mvnormal(V, COV)[0]),
         (local_subtensor_rv_lift, mvnormal(M, COV)[0, 1]),

@@ -88,6 +88,26 @@ def test_a_result_of_another_shape_is_an_error(mode):
 
 
 @modes
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: pt.random.normal(np.zeros(3), 1.0, size=2, rng=rng()),
+        lambda: pt.random.normal(np.zeros(2), np.ones(3), size=2, rng=rng()),
+        lambda: pt.random.multivariate_normal(np.zeros(3), np.eye(2), size=2, rng=rng()),
+    ],
+)
+def test_a_size_that_does_not_fit_is_an_error_of_the_call(mode, draw):
+    """PyTensor builds such draws, and programs derive a density from them without drawing."""
+    x = draw()
+    assert x.type.shape[0] == 2
+    lengths = phintys.function([], x.shape[0], mode=mode)
+    assert lengths() == 2
+    f = phintys.function([], x, mode=mode)
+    with pytest.raises(ShapeError, match="do not agree"):
+        f()
+
+
+@modes
 def test_a_length_that_is_the_value_of_a_parameter_is_not_kept_for_other_values(mode):
     for n in (3, 5, 3):
         draw = Ones()(np.int64(n), 0.0, rng=rng())

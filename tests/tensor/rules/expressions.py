@@ -169,7 +169,7 @@ def evaluate(outputs, given):
 
 def canonical(out, **options):
     """The canonical form of an expression."""
-    return rewrite_graph(out, include=("canonicalize",), **options)
+    return rewrite_graph(out, include=("canonicalize",), clone=True, **options)
 
 
 def folded(out):
