@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -345,6 +346,13 @@ def broadcast_to(x: TensorLike, shape: ShapeLike) -> TensorVariable:
 
 
 def broadcast_arrays(*args: TensorLike) -> tuple[TensorVariable, ...]:
-    """Tensors broadcast against each other."""
+    """Tensors broadcast against each other.
+
+    Each depends on all arguments, also where lengths that are known make that superfluous, as in
+    PyTensor: programs that read which variables a result depends on find them.
+    """
     found = [as_tensor_variable(a) for a in args]
-    return tuple(broadcast_batches(found, [0] * len(found))) if found else ()
+    return tuple(
+        reduce(lambda x, other: functions.second(other, x), (*found[:k], *found[k + 1 :]), x)
+        for k, x in enumerate(found)
+    )

@@ -271,6 +271,18 @@ def test_broadcasting():
     assert len(y) == 2
 
 
+def test_broadcast_arrays_depend_on_each_other():
+    """Also where lengths that are known say that nothing broadcasts."""
+    given = pt.dscalar("a"), pt.lscalar("b"), pt.fscalar("c")
+    for found, own in zip(pt.broadcast_arrays(*given), given, strict=True):
+        assert {*phintys.graph.traversal.explicit_graph_inputs([found])} == {*given}
+        assert found.type == own.type
+        f = phintys.function(given, found, on_unused_input="ignore")
+        assert len(f.maker.fgraph.apply_nodes) <= 1  # a copy of the argument
+    assert pt.broadcast_arrays(given[0]) == (given[0],)
+    assert pt.broadcast_arrays() == ()
+
+
 # --------------------------------------------------------------------------- constructors
 
 
