@@ -94,6 +94,7 @@ PLAIN = {
     "backends/llvm/vecmath/__init__.py": {"_function": DTYPES},
     "backends/numba/routines.py": {"routine_function": DTYPES, "_functions": CODE},
     "backends/numba/scalar.py": {"special_function": DTYPES},
+    "compat/stubs.py": {"_is_looked_up": CODE},
     "compile/callable.py": {"dict_class": "one for each class of functions: four"},
     "compile/mode.py": {"_named": CODE, "_MAKERS": CODE},
     "compile/native.py": {"_converting_class": "one for each class of functions: two"},
@@ -105,6 +106,7 @@ PLAIN = {
     },
     "gradient/barriers.py": {"DeepCopyOp.view_map": "never changed"},
     "graph/collection.py": {"_pausing": "the threads that are at work"},
+    "graph/ignored.py": {"IGNORED": CODE},
     "graph/op.py": {"Op.view_map": "never changed", "Op.destroy_map": "never changed"},
     "graph/shared.py": {"_LATER": CODE},
     "graph/type.py": {"_transfers": CODE},
@@ -129,7 +131,7 @@ PLAIN = {
     "tensor/elemwise.py": {"_padding": "one for each pair of ranks", "sums": CODE},
     "tensor/random/distribution.py": {"Distribution.parameters": CODE},
     "tensor/shape.py": {"stacks": CODE},
-    "tensor/type.py": {"narrow": CODE},
+    "tensor/type.py": {"narrow": CODE, "narrow_later": CODE},
 }
 CONTAINERS = {"dict", "list", "set", "OrderedDict", "defaultdict", "deque", "Counter"}
 CONTAINERS |= {"WeakValueDictionary", "WeakKeyDictionary", "WeakSet", "lru_cache", "cache"}
