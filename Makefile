@@ -24,7 +24,7 @@ EXTRAS := test,dev,demo,numba,jax
 MADE := $(VENV)/made-$(VERSION)
 EXACT := $(foreach file,$(CONSTRAINTS),--constraint $(file) --build-constraint $(file))
 INSTALL := $(BIN)/python -m pip install --quiet $(EXACT)
-PYTEST := $(BIN)/python -m pytest -n 2
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 PYRIGHT := $(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 # Processes that tests start do not compile the package again, and the tree stays clean.
 export PYTHONDONTWRITEBYTECODE :=

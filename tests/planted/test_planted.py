@@ -270,6 +270,14 @@ def test_the_map_says_which_files_a_test_runs_and_what_it_misses(tree: Path) -> 
     assert stale(path, tree) == ["missing: phintys/new.py", "gone: tests/a.py", "gone: tests/b.py"]
 
 
-def test_the_stored_map_can_be_read() -> None:
+def test_the_stored_map_has_most_modules() -> None:
+    found = read_map()
     assert (ROOT / MAP).stat().st_size < 1_000_000
-    assert all(name.startswith("phintys/") for files in read_map().values() for name in files)
+    assert all(name.startswith("phintys/") for files in found.values() for name in files)
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    assert len(modules & found.keys()) > 0.8 * len(modules), "make map writes it again"
+
+
+def test_forty_faults_are_drawn() -> None:
+    drawn = read_faults("drawn")
+    assert len({(fault.module, fault.function, fault.old) for fault in drawn}) == 40
