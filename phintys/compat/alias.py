@@ -81,9 +81,10 @@ class _Finder(MetaPathFinder, Loader):
         has a function of that name, as ``tensor.sort``.  Such a module is always loaded with its
         package, so it is found in ``sys.modules``, and not loaded, when it is imported.
         """
-        for name in [name for name in list(sys.modules) if name.startswith("phintys.")]:
+        for name in list(sys.modules):
             older = self.system + name.removeprefix("phintys")
-            sys.modules.setdefault(older, import_module(name))
+            if name.startswith("phintys.") and older not in sys.modules:
+                sys.modules.setdefault(older, import_module(name))
 
 
 def _own_spec(module: ModuleType) -> ModuleSpec | None:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from phintys.compile.io import In, Out, SymbolicInput, SymbolicOutput, as_input
@@ -101,6 +102,10 @@ class Expressions:
                 f"{self.default_updates!r}."
             )
 
+    @cached_property
+    def _given(self) -> frozenset[Variable]:
+        return frozenset(self.inputs)
+
     def collect(
         self, results: Sequence[Variable], updates: Iterable[tuple[SharedVariable, Variable]]
     ) -> list[Variable]:
@@ -125,17 +130,16 @@ class Expressions:
 
     def _leaves(self, expressions: Sequence[Variable]) -> Iterator[Variable]:
         """The variables without an owner that are not behind an input, as they are met."""
-        blockers = set(self.inputs)
 
         def expand(v: Variable) -> Iterable[Variable] | None:
-            return None if v.owner is None or v in blockers else reversed(v.owner.inputs)
+            return None if v.owner is None or v in self._given else reversed(v.owner.inputs)
 
         for v in walk(reversed(expressions), expand, bfs=False):
             if v.owner is None:
                 yield v
 
     def _use(self, v: Variable) -> None:
-        if isinstance(v, SharedVariable) and v not in self.shared and v not in self.inputs:
+        if isinstance(v, SharedVariable) and v not in self.shared and v not in self._given:
             self.shared.append(v)
 
     def _update(self, target: SharedVariable, expression: Variable) -> None:

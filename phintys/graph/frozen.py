@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from phintys.graph.clients import Client, Output
 from phintys.graph.equality import assign_keys, leaf_key
+from phintys.graph.ignored import ignores
 from phintys.graph.replace import graph_replace
 from phintys.graph.traversal import ancestors, io_toposort
 from phintys.graph.variable import Apply, Constant, Node, NominalVariable, Variable
@@ -64,6 +65,7 @@ class FrozenApply(Node):
     def get_parents(self) -> list[Any]:
         return list(self.inputs)
 
+    @ignores("strict", "clone_inner_graph")
     def clone_with_new_inputs(
         self, inputs: Sequence[Variable], strict: bool = True, clone_inner_graph: Any = None
     ) -> Apply:

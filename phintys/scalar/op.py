@@ -266,7 +266,7 @@ class ScalarOp(Op):
         """
         if dtypes.is_discrete(outputs[0].type.dtype):
             return [None] * len(inputs)
-        if self.d is None and self._has_own_pullback():
+        if self._has_own_pullback():
             return self._own_cotangents(m, inputs, outputs, [m.of("second")(outputs[0], 1.0)])
         if self.d is None:
             return [Undefined(self.not_differentiable)] * len(inputs)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.graph.ignored import ignores
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.scalar import dtypes
@@ -104,6 +105,7 @@ def _from_apply(
     return as_tensor_variable(x.default_output(), name=name, ndim=ndim, **kwargs)
 
 
+@ignores("allow_xtensor_conversion")
 def as_tensor_variable(
     x: TensorLike,
     name: str | None = None,

@@ -292,6 +292,14 @@ def broadcast_batches(tensors: Tensors, core_ndims: Sequence[int]) -> list[Tenso
     ]
 
 
+def spread(tensors: Tensors) -> list[TensorVariable]:
+    """Tensors broadcast against each other, by one node each: what ops here are built of.
+
+    `broadcast_arrays` has a node for each pair.
+    """
+    return broadcast_batches(tensors, [0] * len(tensors)) if tensors else []
+
+
 def broadcast_shape_iter(
     arrays: Iterable[Any],
     arrays_are_shapes: bool = False,

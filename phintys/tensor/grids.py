@@ -12,7 +12,7 @@ from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.creation import broadcast_arrays
+from phintys.tensor.creation import spread
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.index import remainder, set_subtensor, take_along_axis
 from phintys.tensor.join import stack
@@ -122,8 +122,8 @@ class _Grid:
             return _axis(key)
         axes = [_axis(part) for part in key]
         dtype = dtypes.upcast(*(a.type.dtype for a in axes))
-        spread = ix_(*(cast(a, dtype) for a in axes))
-        return list(spread if self.sparse else broadcast_arrays(*spread))
+        along = ix_(*(cast(a, dtype) for a in axes))
+        return list(along if self.sparse else spread(along))
 
 
 def _axis(part: Any) -> Any:
@@ -168,11 +168,11 @@ def meshgrid(
     if indexing == "xy" and len(xi) > 1:
         order[:2] = 1, 0
     vectors = [as_tensor_variable(x) for x in xi]
-    spread = [
+    along = [
         dimshuffle(x, ["x" if axis != k or not x.type.ndim else 0 for axis in order])
         for k, x in enumerate(vectors)
     ]
-    return list(spread if sparse else broadcast_arrays(*spread))
+    return list(along if sparse else spread(along))
 
 
 # ============================================================================= selection
@@ -200,7 +200,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     if isinstance(choices, Variable | np.ndarray):
         tensors = as_tensor_variable(choices)
     else:
-        tensors = stack(broadcast_arrays(*choices), 0)
+        tensors = stack(spread([as_tensor_variable(c) for c in choices]), 0)
     ndim = max(a.type.ndim, tensors.type.ndim - 1)
     missing = ndim - (tensors.type.ndim - 1)
     tensors = dimshuffle(tensors, [0, *["x"] * missing, *range(1, tensors.type.ndim)])

@@ -19,7 +19,7 @@ from phintys.tensor import convert
 from phintys.tensor.aliases import Arrays, DTypeLike, Length, TensorLike
 from phintys.tensor.axes import expand_dims, moveaxis
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.creation import broadcast_arrays
+from phintys.tensor.creation import spread
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.reduce import sum as sum_over
@@ -396,7 +396,7 @@ def linspace(
     """
     start, stop = (as_tensor_variable(x) for x in (start, stop))
     computed = dtypes.upcast(start.type.dtype, stop.type.dtype, config.floatX)
-    start, stop = broadcast_arrays(cast(start, computed), cast(stop, computed))
+    start, stop = spread([cast(start, computed), cast(stop, computed)])
     (count,) = checked_lengths([num])
     gaps = cast(functions.maximum(count - 1, as_length(1)) if endpoint else count, computed)
     step = (stop - start) / gaps
@@ -448,7 +448,7 @@ def geomspace(
     array([  1.,  10., 100.])
     """
     scale = functions.log(cast(as_tensor_variable(base), config.floatX))
-    start, stop, _ = broadcast_arrays(*map(as_tensor_variable, (start, stop, scale)))
+    start, stop, _ = spread([as_tensor_variable(v) for v in (start, stop, scale)])
     sign = functions.sign(start)
     first, last = (
         functions.log(cast(x * sign, dtypes.upcast(x.type.dtype, config.floatX))) / scale

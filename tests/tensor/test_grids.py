@@ -16,6 +16,7 @@ from tensor_checks import (
 import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
+from phintys.graph.traversal import toposort
 from phintys.tensor.fill_diagonal import FillDiagonal, FillDiagonalOffset
 from phintys.tensor.reshape import JoinDims, SplitDims
 from phintys.tensor.type_other import NoneSliceConst, make_slice, slicetype
@@ -326,3 +327,11 @@ def test_wrong_arguments_of_pack():
     f = phintys.function([x], pt.unpack(x[0], [(2, 2), ()]))
     with pytest.raises(ValueError):
         f(np.zeros((1, 4)))
+
+
+def test_choose_has_a_node_for_each_choice():
+    def size(count):
+        choices = [pt.dvector() for _ in range(count)]
+        return sum(1 for _ in toposort([pt.choose(pt.lvector(), choices)]))
+
+    assert size(20) - size(15) <= size(15) - size(10)

@@ -136,3 +136,15 @@ def test_a_derivative_that_a_class_of_a_user_does_not_know():
     np.testing.assert_array_equal(phintys.grad(cost, x).eval({x: [2.0], y: [3.0]}), [12.0])
     with pytest.raises(NullTypeGradError):
         phintys.grad(cost, y)
+
+
+def test_both_directions_take_the_derivative_of_a_class_that_also_has_one_in_the_table():
+    class Mine(type(TABLE["exp"])):
+        def L_op(self, inputs, outputs, output_grads):
+            return [3 * output_grads[0]]
+
+    x = pt.dvector("x")
+    y = Elemwise(Mine(upgrade_to_float, name="mine"))(x)
+    (forward,) = phintys.pushforward([y], [x], [pt.ones_like(x)])
+    for found in (phintys.grad(y.sum(), x), forward):
+        np.testing.assert_array_equal(found.eval({x: [1.0, 2.0]}), [3.0, 3.0])
