@@ -1,9 +1,8 @@
 """What tests of several folders need.
 
-Tests marked ``widths`` run with vectors of the processor's own width, and of the two others: one,
-chosen by the test's name, is in the rest, the other is run with ``PHINTYS_TESTS=full``.
-``own_width`` takes a test of a marked module out, because it takes long or has nothing to do with
-vectors.
+Tests marked ``widths`` run with vectors of the processor's own width, and in the rest with those of
+the two others.  ``own_width`` takes a test of a marked module out, because it takes long or has
+nothing to do with vectors.
 
 Plugins say which cases run on backends that compile slowly (`slow_backends`) or need a package
 (`missing_packages`), that each test runs an assertion (`assertions`), which warnings are errors
@@ -17,7 +16,6 @@ import gc
 import os
 import sys
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -59,9 +57,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     if marked("widths") and not marked("own_width"):
         others = [bits for bits in (128, 256, 512) if bits != current().register_bits]
-        first = others[crc32(metafunc.definition.nodeid.encode()) % len(others)]
-        marks = {bits: pytest.mark.rest if bits == first else pytest.mark.full for bits in others}
-        widths = [pytest.param(bits, id=f"{bits}bits", marks=marks[bits]) for bits in others]
+        widths = [pytest.param(bits, id=f"{bits}bits", marks=pytest.mark.rest) for bits in others]
         metafunc.parametrize("vector_bits", [pytest.param(0, id="own"), *widths], indirect=True)
 
 

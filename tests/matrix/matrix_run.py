@@ -83,7 +83,7 @@ def columns(backend: str) -> list[Column]:
         sample = [part[k % len(part)] for part in (doubles, others) if part]
         if backend == "numba":
             one = sample[k % len(sample)]
-            sample = [one] if is_first(backend, one) or (k >> 8) % 4 == 0 else []
+            sample = [one] if is_first(backend, one) or (k >> 8) % 2 == 0 else []
         found += sample
     return found
 
