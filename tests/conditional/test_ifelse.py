@@ -269,6 +269,9 @@ def test_objects():
     for mode in ("FAST_COMPILE", "FAST_RUN"):
         f = phintys.function([c, a, b], ifelse(c, a, b), mode=mode)
         assert f(1, "yes", {}) == "yes" and f(0, "yes", "no") == "no"
+        f = phintys.function([c, a, b], ifelse(c, noted(a, "copied"), b), mode=mode)
+        assert calls(f, 1, {"x": 1}, {}) == (["copied"], {"x": 1})
+        assert calls(f, 0, {"x": 1}, {}) == ([], {})
 
 
 # ---------------------------------------------------------------------------- rewriting

@@ -45,6 +45,13 @@ def egglog():
     return pytest.importorskip("egglog")
 
 
+def test_a_call_of_python_costs_more_than_a_product_and_less_than_a_few():
+    A = pt.dmatrix("A")
+    called = phintys.wrap_py([pt.dmatrix], pt.dmatrix)(np.negative)(A)
+    product = graph_cost([A @ A])
+    assert graph_cost([-A]) < product < graph_cost([called]) < 4 * product
+
+
 @pytest.mark.parametrize(
     "expression, becomes, before, after",
     [pytest.param(*r, id=r[0], marks=() if crc32(r[0].encode()) % 4 == 0 else rest) for r in ROWS],
