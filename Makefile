@@ -26,6 +26,9 @@ EXACT := $(foreach file,$(CONSTRAINTS),--constraint $(file) --build-constraint $
 INSTALL := $(BIN)/python -m pip install --quiet $(EXACT)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 PYRIGHT := $(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
+# a target in the environment with PyMC, on the newest Python of those that PyMC is for
+IN_PYMC = found=$$($(PYTHON) tools/pythons.py pymc) && set -- $$found && \
+	$(MAKE) PYTHON=$$2 VENV=.venv-pymc CONSTRAINTS=constraints/pymc-python$$1.txt
 # Processes that tests start do not compile the package again, and the tree stays clean.
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
@@ -33,7 +36,8 @@ export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test checks test-only test-rest test-all quick map planted test-tenth test-newest \
-	test-oldest test-arm constraints fuzz array-api lint types docs bench size clean
+	test-oldest test-arm test-pymc test-pymc-only constraints fuzz array-api lint types docs bench \
+	size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
@@ -50,6 +54,13 @@ $(VENV)/demo: $(MADE) $(CONSTRAINTS) pyproject.toml
 
 $(VENV)/test: $(MADE) $(CONSTRAINTS) pyproject.toml
 	$(INSTALL) --editable '.[$(EXTRAS)]'
+	touch $@
+
+$(VENV)/pymc: $(MADE) $(CONSTRAINTS) pyproject.toml
+	$(INSTALL) --editable '.[test]'
+	$(BIN)/python -m phintys.compat enable pytensor
+	$(INSTALL) --group pymc
+	$(BIN)/python -m pip check
 	touch $@
 
 demo: $(VENV)/demo  ## train a classifier of handwritten digits; the loss curve goes to demo-output/
@@ -91,6 +102,13 @@ test-newest:  ## make test with the newest releases, without constraints
 
 test-oldest:  ## run the tests with the oldest NumPy and SciPy, without other backends
 	$(MAKE) test-only VENV=$(VENV)-oldest CONSTRAINTS=constraints/oldest$(VERSION).txt EXTRAS=test
+
+test-pymc:  ## run the tests of PyMC on this package, in .venv-pymc: our own and those that PyMC ships
+	$(IN_PYMC) test-pymc-only
+
+test-pymc-only: $(VENV)/pymc
+	$(PYTEST) tests/pymc
+	$(BIN)/python -m tests.pymc.shipped
 
 constraints: $(MADE)  ## write the files of exact versions, for each Python
 	$(INSTALL) packaging

@@ -53,6 +53,7 @@ OTHER_TESTS = {
     "fuzz": "random programs on all backends",
     "matrix": "each op on each backend, in each dtype",
     "planted": "whether the tests find faults that are put in on purpose",
+    "pymc": "PyMC on this package",
     "quick": "the program that runs the tests nearest to changed files",
     "robustness": "threads, interrupts, failing allocations, memory: all folders together",
     "tools": "the programs of tools/",

@@ -1,9 +1,10 @@
 """Write the constraints files: exact versions of all that the targets of the Makefile install.
 
 ``constraints/python3.XX.txt`` has the newest releases for that Python, ``oldest3.XX.txt`` the
-oldest NumPy and SciPy that this package allows and that have wheels, and what the tests need.
-pip resolves both, from wheels alone. A Python that is not here is described to pip; then
-markers of requirements are those of the newest Python that is here.
+oldest NumPy and SciPy that this package allows and that have wheels, and what the tests need,
+``pymc-python3.XX.txt`` what the environment with PyMC has. pip resolves them, from wheels alone. A
+Python that is not here is described to pip; then markers of requirements are those of the newest
+Python that is here.
 
     python tools/constraints.py [3.11 3.12 ...]
 """
@@ -27,6 +28,10 @@ FOLDER = REPOSITORY / "constraints"
 TOOLS = ["pip"]
 #: Of these the oldest releases are tested
 OLDEST = ("numpy", "scipy")
+#: The Pythons that PyMC is for
+PYMC = ("3.12", "3.13", "3.14")
+#: In the environment with PyMC, this package takes its place
+REPLACED = ("pytensor",)
 
 
 def main(versions: list[str]) -> None:
@@ -40,6 +45,9 @@ def main(versions: list[str]) -> None:
         _write(f"python{version}", python, [*needed, *(r for e in extras.values() for r in e)])
         oldest = [_oldest(python, r) for r in needed if Requirement(r).name in OLDEST]
         _write(f"oldest{version}", python, [*needed, *extras["test"], *oldest])
+        if version in PYMC:
+            group = everything["dependency-groups"]["pymc"]
+            _write(f"pymc-python{version}", python, [*needed, *extras["test"], *group])
 
 
 def _declared(classifiers: list[str]) -> list[str]:
@@ -60,7 +68,8 @@ def _write(name: str, python: tuple[list[str], list[str]], requirements: list[st
     options = "--quiet --dry-run --ignore-installed --only-binary=:all: --report -".split()
     report = json.loads(_pip(python, "install", *options, *requirements))
     found = [item["metadata"] for item in report["install"]]
-    lines = sorted(f"{m['name'].lower()}=={m['version']}\n" for m in found)
+    versions = {m["name"].lower(): m["version"] for m in found}
+    lines = sorted(f"{n}=={v}\n" for n, v in versions.items() if n not in REPLACED)
     head = "# Written by `make constraints`.\n"
     (FOLDER / f"{name}.txt").write_text(head + "".join(lines))
     print(f"constraints/{name}.txt: {len(lines)} packages")

@@ -1,8 +1,11 @@
 """Print the Pythons that tests run on: a line "3.13 PATH" for each minor version, newest first.
 
-These are the versions that have a file in ``constraints/``. Looked at are ``python3`` and
-``python3.X`` on PATH, then what pyenv has installed. Left out is what does not start, is not
-CPython, cannot make environments, or is older than 3.11.
+    python tools/pythons.py [pymc]
+
+These are the versions that have a file in ``constraints/``; for ``pymc`` those of the environment
+with PyMC, and if there is none, the program says so and ends with status 1. Looked at are
+``python3`` and ``python3.X`` on PATH, then what pyenv has installed. Left out is what does not
+start, is not CPython, cannot make environments, or is older than 3.11.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 CONSTRAINTS = Path(__file__).parents[1] / "constraints"
@@ -24,10 +28,15 @@ print("%d.%d" % sys.version_info[:2])
 """
 
 
-def main() -> None:
-    for version, path in pythons().items():
-        if (CONSTRAINTS / f"python{version}.txt").exists():
-            print(version, path)
+def main(arguments: list[str]) -> None:
+    prefix = "".join(f"{name}-" for name in arguments) + "python"
+    files = CONSTRAINTS.glob(f"{prefix}3.*.txt")
+    versions = sorted((file.stem.removeprefix(prefix) for file in files), key=_numbers)
+    found = {version: path for version, path in pythons().items() if version in versions}
+    if arguments and not found:
+        sys.exit(f"PyMC needs Python {' or '.join(reversed(versions))}: none of them is here.")
+    for version, path in found.items():
+        print(version, path)
 
 
 def pythons() -> dict[str, str]:
@@ -65,4 +74,4 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

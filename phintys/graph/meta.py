@@ -5,16 +5,28 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+_Class = TypeVar("_Class")
 
 
 class Abstract(ABCMeta):
-    """The metaclass of classes with abstract methods, without virtual subclasses.
+    """The metaclass of classes with abstract methods.
 
-    `isinstance` is that of ordinary classes; with ABCMeta it takes ten times as long.
+    `isinstance` is that of ordinary classes until a virtual subclass is registered: that of ABCMeta
+    takes ten times as long.
     """
 
     __instancecheck__ = type.__instancecheck__
+
+    def register(cls, subclass: type[_Class]) -> type[_Class]:
+        """Make ``subclass`` a virtual subclass of ``cls``; return it, as a decorator does.
+
+        From then on `isinstance` with any class of this metaclass looks for virtual subclasses: one
+        of ``cls`` is one of its base classes too.
+        """
+        Abstract.__instancecheck__ = ABCMeta.__instancecheck__
+        return super().register(subclass)
 
 
 class MetaType(Abstract):

@@ -13,6 +13,7 @@ from toy_graphs import Interval, Mix, Narrow, cell, f, g, halve, same
 from phintys.errors import MethodNotDefined
 from phintys.graph.clone import clone, clone_get_equiv, clone_node_and_cache
 from phintys.graph.equality import equal_computations, is_same_graph
+from phintys.graph.meta import Abstract
 from phintys.graph.op import HasInnerGraph, Op
 from phintys.graph.origin import inherit, locate
 from phintys.graph.type import (
@@ -538,3 +539,22 @@ def test_tags():
     assert not hasattr(x.tag, "note")
     x.tag = copy.copy(x.tag)
     assert not hasattr(x.tag, "other")
+
+
+def test_virtual_subclasses(monkeypatch):
+    """As of any abstract class: those of a class are virtual subclasses of its bases too."""
+    monkeypatch.setattr(Abstract, "__instancecheck__", Abstract.__instancecheck__)
+
+    class Base(Op):
+        pass
+
+    class Derived(Base):
+        pass
+
+    class Other(Op):
+        pass
+
+    assert not isinstance(Other(), Base)
+    assert Derived.register(Other) is Other
+    assert isinstance(Other(), Derived) and isinstance(Other(), Base)
+    assert not isinstance(Derived(), Other)

@@ -62,10 +62,12 @@ classifiers = ["Programming Language :: Python :: 3.13", "Typing :: Typed"]
 [project.optional-dependencies]
 test = ["pytest>=8"]
 rich = ["rich>=13"]
+[dependency-groups]
+pymc = ["pymc==6.4.*", "pytensor==3"]
 """
 
 
-def test_two_files_are_written_for_each_python(pip, tmp_path):
+def test_files_are_written_for_each_python(pip, tmp_path):
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     constraints.main([])
     head = "# Written by `make constraints`.\n"
@@ -73,11 +75,13 @@ def test_two_files_are_written_for_each_python(pip, tmp_path):
     assert files == {
         "python3.13.txt": f"{head}rich==13.2\n",
         "oldest3.13.txt": f"{head}numpy==1.26.4\n",
+        "pymc-python3.13.txt": f"{head}pymc==6.4.*\n",
     }
-    newest, _, oldest = pip
+    newest, _, oldest, pymc = pip
     needed = ["numpy>=1.26,<3", "setuptools>=77", "pip", "pytest>=8"]
     assert newest[-5:] == [*needed, "rich>=13"]
     assert oldest[-5:] == [*needed, "numpy==1.26.4"]
+    assert pymc[-6:] == [*needed, "pymc==6.4.*", "pytensor==3"]
 
 
 def test_a_python_that_is_not_here_is_described_to_pip(pip):

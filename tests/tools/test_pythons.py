@@ -67,5 +67,21 @@ def test_versions_with_constraints_are_printed(install, tmp_path, monkeypatch, c
     for name in ("python3.12", "python3.11", "oldest3.13"):
         (tmp_path / f"{name}.txt").touch()
     monkeypatch.setattr(pythons, "CONSTRAINTS", tmp_path)
-    pythons.main()
+    pythons.main([])
     assert capsys.readouterr().out == f"3.12 {paths[1]}\n3.11 {paths[0]}\n"
+
+
+def test_those_of_an_environment_with_constraints_of_its_own(
+    install, tmp_path, monkeypatch, capsys
+):
+    old, new = (install(f"bin/python3.{minor}", 3, minor, 1) for minor in (11, 12))
+    for name in ("python3.11", "pymc-python3.12", "pymc-python3.9", "pymc-python3.13"):
+        (tmp_path / f"{name}.txt").touch()
+    monkeypatch.setattr(pythons, "CONSTRAINTS", tmp_path)
+    pythons.main(["pymc"])
+    assert capsys.readouterr().out == f"3.12 {new}\n"
+    Path(new).unlink()
+    message = r"PyMC needs Python 3\.13 or 3\.12 or 3\.9: none of them is here\."
+    with pytest.raises(SystemExit, match=message):
+        pythons.main(["pymc"])
+    assert capsys.readouterr().out == "" and Path(old).exists()
