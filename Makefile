@@ -29,13 +29,14 @@ PYRIGHT := $(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 # a target in the environment with PyMC, on the newest Python of those that PyMC is for
 IN_PYMC = found=$$($(PYTHON) tools/pythons.py pymc) && set -- $$found && \
 	$(MAKE) PYTHON=$$2 VENV=.venv-pymc CONSTRAINTS=constraints/pymc-python$$1.txt
+PYMC_EXAMPLE := examples/pymc_hierarchical.py demo-output
 # Processes that tests start do not compile the package again, and the tree stays clean.
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test checks test-only test-rest test-all quick map planted test-tenth test-newest \
+.PHONY: help demo pymc pymc-only bench-pymc bench-pymc-only test checks test-only test-rest test-all quick map planted test-tenth test-newest \
 	test-oldest test-arm test-pymc test-pymc-only constraints fuzz array-api lint types docs bench \
 	size clean
 
@@ -63,8 +64,22 @@ $(VENV)/pymc: $(MADE) $(CONSTRAINTS) pyproject.toml
 	$(BIN)/python -m pip check
 	touch $@
 
+# PyMC on PyTensor, to compare with
+$(VENV)-on-pytensor/pymc: $(CONSTRAINTS) pyproject.toml
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade $(CONSTRAINTS:%=--constraint %) pip
+	$(@D)/bin/python -m pip install --quiet $(EXACT) --group pymc
+	touch $@
+
 demo: $(VENV)/demo  ## train a classifier of handwritten digits; the loss curve goes to demo-output/
 	$(BIN)/python examples/digits.py
+
+pymc:  ## two hierarchical models of PyMC on this package; COMPARE=1: and on PyTensor
+	$(IN_PYMC) pymc-only
+
+pymc-only: $(VENV)/pymc $(if $(COMPARE),$(VENV)-on-pytensor/pymc)
+	$(if $(COMPARE),$(VENV)-on-pytensor/bin/python $(PYMC_EXAMPLE) --times demo-output/pytensor.json)
+	$(BIN)/python $(PYMC_EXAMPLE) $(if $(COMPARE),--beside demo-output/pytensor.json)
 
 test: checks test-only  ## lint, check types, run the tests except the rest
 
@@ -141,6 +156,12 @@ docs: $(MADE)  ## build the documentation into docs/_build
 
 bench: $(VENV)/test  ## time beside other libraries; writes the figures of the documentation
 	$(BIN)/python benchmarks/run.py --publish $(addprefix --peer ,$(PEERS))
+
+bench-pymc:  ## time models of PyMC on this package and on PyTensor; writes benchmarks/results/pymc.md
+	$(IN_PYMC) bench-pymc-only
+
+bench-pymc-only: $(VENV)/pymc $(VENV)-on-pytensor/pymc
+	$(PYTHON) benchmarks/pymc_models.py $(^D:%=%/bin/python) --publish
 
 size:  ## lines of code by folder
 	@for d in phintys/*/ ; do printf '%6s %s\n' "$$(cat $$(git ls-files "$$d*.py") | wc -l)" "$$d"; done

@@ -1,6 +1,6 @@
 """Models of PyMC on Phintys beside PyTensor: a table of times.
 
-``make pymc-bench`` makes an environment for each and runs this.  Each model is measured in two
+``make bench-pymc`` makes an environment for each and runs this.  Each model is measured in two
 processes of its own on each engine: the first starts with an empty cache (cold), the second has
 what the first one has left (warm).
 """
@@ -20,9 +20,14 @@ from statistics import median
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-#: those of the tests that are measured
-NAMES = ()
+#: those models of ``tests/pymc`` that are measured
+NAMES = (
+    "eight_schools", "rats", "coal_mining_disasters", "seeds", "pumps", "golf_putting", "rugby",
+    "dugongs", "linear", "logistic", "negative_binomial", "ordered_logistic", "softmax_regression",
+    "horseshoe", "radon", "item_response", "missing_values", "normal_mixture", "censored",
+    "excess_zeros", "ar1", "ar2_latent", "normal_with_lkj", "gp_marginal", "hsgp",
+)  # fmt: skip
+RESULT = HERE / "results" / "pymc.md"
 #: one thread for everybody
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 #: seconds for one process
@@ -35,12 +40,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("python", nargs="+", type=Path, help="of an environment with PyMC")
     parser.add_argument("--only", action="append", choices=NAMES, help="a model")
+    parser.add_argument("--publish", action="store_true", help=f"write {RESULT.name}")
     parser.add_argument("--json", type=Path, help="a file for all that was measured")
     options = parser.parse_args()
     rows = {name: dict(measured(name, options.python)) for name in options.only or NAMES}
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
-    print(table(rows))
+    text = table(rows)
+    print(text)
+    if options.publish:
+        RESULT.write_text(text + "\n")
 
 
 def measured(name: str, pythons: list[Path]) -> Iterator[tuple[str, Pair]]:

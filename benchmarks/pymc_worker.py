@@ -22,7 +22,7 @@ def main(name: str) -> None:
     found["import numpy"] = seconds(lambda: __import__("numpy"))
     found["import pytensor"] = seconds(lambda: __import__("pytensor"))
     found["import pymc"] = seconds(lambda: __import__("pymc"))
-    from tests.pymc.models import MODELS
+    from tests.pymc.records import MODELS
 
     found["engine"] = engine()
     model = MODELS[name]()

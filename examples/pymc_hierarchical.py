@@ -85,7 +85,7 @@ def radon():
 
 
 def houses() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """County, floor and logarithm of radon of each house, and the logarithm of uranium by county."""
+    """County, floor and log of radon of each house; log of uranium of each county."""
     rng = np.random.default_rng(SEED)
     weights = rng.dirichlet(np.full(COUNTIES, 0.8))
     others = rng.choice(COUNTIES, HOUSES - COUNTIES, p=weights)
