@@ -107,7 +107,9 @@ NAMES = {
         "rewrite_graph": "rewriting",
     },
     "conditional.op": {"LazyIfElse": "conditional.lazy"},
-    "graph.replace": dict.fromkeys(("_vectorize_node", "vectorize_graph"), "graph.vectorize"),
+    "graph.replace": dict.fromkeys(
+        ("_vectorize_node", "_vectorize_not_needed", "vectorize_graph"), "graph.vectorize"
+    ),
     "tensor.linalg.solvers.general": {"lu_solve": "tensor.linalg.solvers.lu"},
     "tensor.linalg.solvers.lstsq": dict.fromkeys(
         ("TensorSolve", "tensorsolve"), "tensor.linalg.inverse"
@@ -141,6 +143,8 @@ REWRITES = tuple(
         *(".linalg.inverse", ".linalg.products", ".linalg.solvers", ".linalg.summary"),
     )
 )
+#: packages that do not exist yet: `phintys.planned` has the paths and names of their modules
+PLANNED = ("sparse", "xtensor")
 _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 #: packages that are here, of which modules are attributes before they are imported
 _WITH_SUBMODULES = ("graph", "scalar", "tensor.linalg")
@@ -171,9 +175,11 @@ class _Finder:
         package, _, name = fullname.partition(".")
         if package != "phintys":
             return None
-        if name not in MODULES and name not in REWRITES:
+        planned = is_planned(name)
+        if name not in MODULES and name not in REWRITES and not planned:
             return None
-        return ModuleSpec(fullname, cast("Loader", _Finder), is_package=name in _PACKAGES)
+        is_package = planned or name in _PACKAGES
+        return ModuleSpec(fullname, cast("Loader", _Finder), is_package=is_package)
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType | None:
@@ -188,15 +194,23 @@ class _Finder:
     def exec_module(module: ModuleType) -> None:
         name = module.__name__.removeprefix("phintys.")
         module.__doc__ = module.__doc__ or "Names at the path where PyTensor has them."
-        if name in _PACKAGES:
+        if is_planned(name):
+            vars(module).update(import_module("phintys.planned").names(name))
+        if name in _PACKAGES or is_planned(name):
             vars(module)["__getattr__"] = partial(submodule, module.__name__)
         if name in BACKENDS:
             vars(module)["__getattr__"] = partial(_of_backend, name)
-        if name not in MODULES:
+        if name in REWRITES:
             vars(module)["__getattr__"] = partial(_rewrite, name)
-            return
-        for source in MODULES[name]:
+        for source in MODULES.get(name, ()):
             vars(module).update(_public(import_module(f"phintys.{source}")))
+
+
+def is_planned(path: str) -> bool:
+    """Whether ``path`` is that of a module in one of the packages that do not exist yet."""
+    if path.partition(".")[0] not in PLANNED:
+        return False
+    return path in import_module("phintys.planned").PATHS
 
 
 def _public(module: ModuleType) -> dict[str, Any]:

@@ -38,6 +38,7 @@ LAYERS = [
     ("array_api",),
     ("show",),
     ("testing",),
+    ("planned",),
     ("paths",),
     ("compat",),
 ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -23,7 +24,24 @@ from phintys.compat.systems import checked
 from phintys.config import config
 from phintys.config.sources import given_values
 
+#: Held while modules of this package are imported for their older names, and by `install`.
+#: Otherwise two threads that import a package and a module in it, which import each other, would
+#: each wait for the other's, and Python would raise ``_DeadlockError``.
 _lock = threading.RLock()
+#: For how many seconds a thread waits for the lock, at most: one that holds it may import a module
+#: of another package, whose import in the waiting thread has led here.  Then both imports go on.
+PATIENCE = 20.0
+
+
+@contextmanager
+def _turn() -> Generator[None]:
+    """A context in which no other thread imports modules for their older names."""
+    held = _lock.acquire(timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        if held:
+            _lock.release()
 
 
 def own_name(path: str, system: str) -> str:
@@ -46,6 +64,7 @@ class _Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if fullname != self.system and not fullname.startswith(f"{self.system}."):
             return None
+        # without a lock: Python holds its global import lock, which imports in other threads need
         found = find_spec(own_name(fullname, self.system))
         if found is None:
             return None
@@ -58,13 +77,15 @@ class _Finder(MetaPathFinder, Loader):
         Python sets the attribute ``__spec__`` of what this method returns, and no other attribute
         that the module has.
         """
-        module = import_module(own_name(spec.name, self.system))
+        with _turn():
+            module = import_module(own_name(spec.name, self.system))
         spec.loader_state = _own_spec(module)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = _own_spec(module)
-        self.share_loaded()
+        with _turn():
+            self.share_loaded()
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code of a module, for ``python -m``; ImportError if it has no file."""

@@ -20,11 +20,12 @@ from types import ModuleType
 
 import phintys
 from phintys.paths import MODULES, REWRITES
+from phintys.planned import PATHS as PLANNED
 
 _ROOT = Path(phintys.__file__).parent
 #: Folders and modules that no older system has.
 _OWN = frozenset(
-    "array_api backends bitgen compat dims errors lazy locks lowering memo paths routines "
+    "array_api backends bitgen compat dims errors lazy locks lowering memo paths planned routines "
     "saturation testing".split()
 )
 #: The stub of a module that looks its names up.
@@ -50,7 +51,9 @@ def _path_of(file: Path) -> str:
 @cache
 def _tree() -> dict[str, list[str]]:
     """The paths of all modules that have a stub, each with the names of the modules in it."""
-    found: dict[str, list[str]] = {path: [] for path in sorted({*_files(), *MODULES, *REWRITES})}
+    found: dict[str, list[str]] = {
+        path: [] for path in sorted({*_files(), *MODULES, *PLANNED, *REWRITES})
+    }
     for path in filter(None, found):
         package, _, name = path.rpartition(".")
         found[package].append(name)
@@ -63,12 +66,15 @@ def _module(path: str) -> ModuleType:
 
 @cache
 def _is_looked_up(path: str) -> bool:
-    """Whether a module finds its names when they are read, or is in a package of a backend.
+    """Whether a module finds its names when they are read, does not exist yet, or is in a package
+    of a backend.
 
-    Such a package needs another one that may not be installed, so it is not imported.
+    The package of a backend needs another one that may not be installed, so it is not imported.
     """
     sources = [s for p in MODULES if f"{path}.".startswith(f"{p}.") for s in MODULES[p]]
-    return path in REWRITES or any(source.startswith("backends.") for source in sources)
+    return path in (*REWRITES, *PLANNED) or any(
+        source.startswith("backends.") for source in sources
+    )
 
 
 def _is_plain_module(value: object) -> bool:

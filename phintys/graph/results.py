@@ -71,10 +71,12 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
     if array.dtype is not np.dtype(dtype):  # an equal dtype, such as long long for long
         array = array.view(np.dtype(dtype))
     if not has_shape(array.shape, shape):
-        kind = ShapeError if array.ndim == len(shape) else TypeError
+        kind, advice = TypeError, ""
+        if array.ndim == len(shape):
+            kind, advice = ShapeError, " A length that may differ must be None in that type."
         raise kind(
             f"{node.op}.perform returned an array of rank {array.ndim} and shape {array.shape} for "
-            f"output {number}, whose type is {node.outputs[number].type}."
+            f"output {number}, whose type is {node.outputs[number].type}.{advice}"
         )
     return array
 

@@ -6,13 +6,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from phintys.graph.meta import MetaObject
 from phintys.graph.origin import user_origin
 from phintys.graph.variable import Constant, Variable
 
 D = TypeVar("D")
+V = TypeVar("V", bound=Variable)
 
 _NO_TANGENTS = (
     "{v} is of type {type}, whose variables have no {what}_like: no gradient can start or "
@@ -348,6 +349,26 @@ class Generic_(Type[Any]):
 generic = Generic_()
 null_type = NullType()
 disconnected_type = DisconnectedType()
+
+
+def several(
+    make: Callable[[str | None], V], names: Sequence[str | int | Sequence[str]]
+) -> V | list[V]:
+    """Variables, one for each name: what ``ints("x", "y")`` and ``dvectors("x", "y")`` return.
+
+    A single argument is a sequence of names, such as a text of letters, or a number of variables
+    without names.  A single name gives the variable alone.  TypeError if a name is no string.
+
+    >>> several(generic, ["x", "y"]), several(generic, ["xyz"]), several(generic, ["x"])
+    ([x, y], [x, y, z], x)
+    >>> len(several(generic, [1]))
+    1
+    """
+    first = names[0] if len(names) == 1 else names
+    if isinstance(first, int):
+        return [make(None) for _ in range(first)]
+    made = [make(cast("str", name)) for name in first]
+    return made[0] if len(made) == 1 else made
 
 
 # --------------------------------------------------------------------- transfers

@@ -7,6 +7,7 @@ from functools import singledispatch
 from typing import Any
 
 from phintys.errors import MethodNotDefined
+from phintys.graph.op import Op
 from phintys.graph.origin import inherit
 from phintys.graph.traversal import ancestors, toposort
 from phintys.graph.variable import Apply, Variable, late_bound
@@ -92,6 +93,15 @@ def _vectorize_node(op: Any, node: Apply, *batched_inputs: Variable) -> Apply | 
         return op.vectorize_node(node, *batched_inputs)
     except MethodNotDefined:
         return late_bound["blockwise"](node, *batched_inputs)
+
+
+def _vectorize_not_needed(  # pyright: ignore[reportUnusedFunction]
+    op: Op, node: Apply, *batched_inputs: Variable
+) -> list[Variable]:
+    """The results of ``op`` for the batched inputs: what programs register with `_vectorize_node`
+    for ops that do the same to arrays of any rank.
+    """
+    return list(op.make_node(*batched_inputs).outputs)
 
 
 def _ndim(v: Variable) -> int | None:

@@ -15,7 +15,7 @@ from phintys.scalar.autocast import *
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
 from phintys.scalar.dtypes import autocast_float_as, upcast
 from phintys.scalar.gamma_beta import betainc_grad, gammainc_grad, gammaincc_grad, hyp2f1_grad
-from phintys.scalar.loop import ScalarLoop
+from phintys.scalar.loop import Grad2F1Loop, ScalarLoop
 from phintys.scalar.numeric import round_half_away_from_zero as round_half_away_from_zero_
 from phintys.scalar.op import (
     CLASSES,

@@ -148,6 +148,19 @@ class ScalarLoop(ScalarInnerGraphOp):
         return NotImplemented
 
 
+class Grad2F1Loop(ScalarLoop):
+    """A `ScalarLoop` that sums the series of a derivative of ``hyp2f1`` in its parameters.
+
+    Graphs of PyTensor contain it, and programs register functions for it.  Derivatives here do
+    not: they are the ops ``hyp2f1_der_a`` and ``hyp2f1_der_c``.
+
+    >>> from phintys.scalar import float64
+    >>> x, c = float64("x"), float64("c")
+    >>> Grad2F1Loop(init=[x], update=[x * c], constant=[c]).impl(3, 1.0, 2.0)
+    np.float64(8.0)
+    """
+
+
 def _step(op: ScalarLoop, node: Apply) -> Any:
     """A step of a loop as a graph on arrays, for a node that applies it elementwise.
 
@@ -183,4 +196,4 @@ def _step(op: ScalarLoop, node: Apply) -> Any:
     return FunctionGraph(inputs, [*new, left, ended, following, nothing], clone=False)
 
 
-__all__ = ["ScalarLoop"]
+__all__ = ["Grad2F1Loop", "ScalarLoop"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from phintys.graph.type import several
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE, functions
 from phintys.scalar.type import ScalarType, ScalarVariable, constant, scalar_type
@@ -77,16 +78,15 @@ all_types = discrete_types + continuous_types
 discrete_dtypes = dtypes.DISCRETE
 
 
-def _variables(dtype: str) -> Callable[..., Any]:
-    """A function that makes scalar variables of a dtype.
+def _variables(dtype: str) -> Callable[..., ScalarVariable | list[ScalarVariable]]:
+    """A function that makes scalar variables of a dtype, see `several`.
 
-    >>> ints("abc"), floats("x", "y")
-    ([a, b, c], [x, y])
+    >>> ints("abc"), floats("x", "y"), floats("x")
+    ([a, b, c], [x, y], x)
     """
 
-    def make(*names: str) -> Any:
-        made = [scalar_type(dtype)(name) for name in (names[0] if len(names) == 1 else names)]
-        return made if len(made) > 1 else made[0]
+    def make(*names: str | int | Sequence[str]) -> ScalarVariable | list[ScalarVariable]:
+        return several(scalar_type(dtype), names)
 
     make.__doc__ = f"Scalar variables of dtype {dtype}, one per name, or per letter of one name."
     return make

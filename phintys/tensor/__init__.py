@@ -57,7 +57,7 @@ from phintys.tensor.statistics import *
 from phintys.tensor.tensordot import *
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_constructors import *
-from phintys.tensor.type_constructors import CONSTRUCTORS
+from phintys.tensor.type_constructors import CONSTRUCTORS, TYPES
 from phintys.tensor.type_other import (
     NoneConst,
     NoneSliceConst,
@@ -70,7 +70,7 @@ from phintys.tensor.variable import TensorConstant, TensorVariable
 
 from phintys.tensor import methods, places  # isort: skip  (last: they attach methods and names)
 
-globals().update(CONSTRUCTORS)
+globals().update(CONSTRUCTORS | TYPES)
 
 # imported when needed, because it imports numpy.random, which NumPy does not
 register_later("numpy.random", lambda: import_module("phintys.tensor.random"))

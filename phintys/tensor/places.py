@@ -19,7 +19,7 @@ from phintys.scalar import dtypes
 from phintys.tensor.axes import shape_padaxis, shape_padleft, shape_padright
 from phintys.tensor.reduce import CAReduce
 from phintys.tensor.reshape import Reshape, reshape
-from phintys.tensor.type_constructors import CONSTRUCTORS, tensor
+from phintys.tensor.type_constructors import CONSTRUCTORS, TYPES, tensor
 
 _DTYPES = {
     **{"all_dtypes": dtypes.ALL, "discrete_dtypes": dtypes.DISCRETE},
@@ -33,7 +33,7 @@ PLACES: dict[str, Mapping[str, Any]] = {
     "shape": {
         f.__name__: f for f in (Reshape, reshape, shape_padaxis, shape_padleft, shape_padright)
     },
-    "type": {"tensor": tensor, **CONSTRUCTORS, **_DTYPES},
+    "type": {"tensor": tensor, **CONSTRUCTORS, **TYPES, **_DTYPES},
 }
 
 for _module, _names in PLACES.items():

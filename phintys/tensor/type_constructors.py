@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from phintys.config import config
+from phintys.graph.type import several
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import DTypeLike, ShapeOfType, StaticShape
 from phintys.tensor.type import TensorType
@@ -73,15 +75,18 @@ def _checked(kind: str, shape: Sequence[int | None]) -> StaticShape:
     return tuple(d if n is None else n for d, n in zip(default, shape))
 
 
-def _several(make: Constructor, name: str) -> Callable[..., list[TensorVariable]]:
-    def plural(*names: str | int | None, dtype: DTypeLike | None = None) -> list[TensorVariable]:
-        if len(names) == 1 and isinstance(names[0], int):
-            names = (None,) * names[0]
-        kwargs = {} if dtype is None else {"dtype": dtype}
-        return [make(n, **kwargs) for n in names]
+def _several(make: Constructor, name: str) -> Callable[..., TensorVariable | list[TensorVariable]]:
+    def plural(
+        *names: str | int | Sequence[str], dtype: DTypeLike | None = None
+    ) -> TensorVariable | list[TensorVariable]:
+        return several(make if dtype is None else partial(make, dtype=dtype), names)
 
     plural.__name__ = plural.__qualname__ = name
-    plural.__doc__ = f"Several variables, by names or count: ``{name}('a', 'b')``, ``{name}(2)``."
+    plural.__doc__ = (
+        f"Variables, one for each name: ``{name}('x', 'y')``, or for each letter of one name: "
+        f"``{name}('xy')``.  ``{name}('x')`` is one variable, ``{name}(2)`` a list of two without "
+        "names."
+    )
     return plural
 
 
@@ -103,3 +108,13 @@ def _all() -> dict[str, Callable[..., Any]]:
 
 
 CONSTRUCTORS = _all()
+_FAMILIES = {"int": "bwil", "float": "fd", "complex": "cz"}
+_KINDS: dict[str, StaticShape] = {
+    "": (), "_scalar": (), "_vector": (None,), "_matrix": (None, None),
+}  # fmt: skip
+#: tuples of types by name: ``int_vector_types``; ``int_types`` are those of scalars
+TYPES: dict[str, tuple[TensorType, ...]] = {
+    f"{family}{kind}_types": tuple(TensorType(PREFIXES[letter], shape) for letter in letters)
+    for family, letters in _FAMILIES.items()
+    for kind, shape in _KINDS.items()
+}

@@ -184,6 +184,31 @@ def test_threads_that_import_at_the_same_time():
     """)
 
 
+@pytest.mark.parametrize("turn", range(3))
+def test_threads_that_import_modules_which_import_each_other(turn):
+    """Modules of rules are imported together: none waits for one that waits for it."""
+    names = ["tensor.rules", "conditional.rewriting", "saturation", "tensor.rewriting.linalg"]
+    names = names[turn:] + names[:turn]
+    installed(f"""
+        import importlib, sys, threading
+        sys.setswitchinterval(1e-6)
+        names = [f"pytensor.{{name}}" for name in {names}]
+        errors, barrier = [], threading.Barrier(len(names))
+        def load(name):
+            barrier.wait()
+            try:
+                importlib.import_module(name)
+            except BaseException as exc:
+                errors.append(exc)
+        threads = [threading.Thread(target=load, args=(name,)) for name in names]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert errors == [], errors
+        from pytensor.compile.mode import optdb
+        assert optdb.query("+canonicalize") is not None
+    """)
+
+
 def test_nothing_changes_without_it():
     code = "import phintys, phintys.tensor as pt, sys; assert hasattr(pt.dscalar(), '{}')\n"
     code = code.format("__array_function__") + "assert 'phintys.compat' not in sys.modules"

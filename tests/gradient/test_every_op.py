@@ -44,6 +44,7 @@ REAL = set("ARange CholeskyPullback Einsum LogSoftmax LogSumExp Lstsq Scan Softm
 REAL |= set(
     "FinalizedOpFromGraph JAXOp ConnectionistTemporalClassification".split()
 )  # of these types
+REAL |= {"MinimizeOp", "MinimizeScalarOp", "RootOp", "RootScalarOp"}
 REAL |= {"TensorInv", "TensorSolve"}  # whose graphs are for the types of the inputs
 #: ops whose derivatives in other dtypes are in ``make test``
 SOME = "Dot Sum Max Prod Join Subtensor AdvancedIncSubtensor Cholesky Solve Einsum".split()

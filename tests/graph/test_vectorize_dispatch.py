@@ -7,7 +7,7 @@ import pytest
 
 import phintys.tensor as pt
 from phintys.graph.op import Op
-from phintys.graph.replace import _vectorize_node, vectorize_graph
+from phintys.graph.replace import _vectorize_node, _vectorize_not_needed, vectorize_graph
 from phintys.graph.variable import Apply
 
 
@@ -63,3 +63,23 @@ def test_registered_functions(op):
     found = [v.eval({xs: value}) for v in batched]
     np.testing.assert_array_equal(found[0], np.sort(value, -1))
     np.testing.assert_array_equal(found[1], [4, 4, 4])
+
+
+class Doubled(Op):
+    """Twice a tensor of any rank."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = 2 * inputs[0]
+
+
+def test_an_op_that_needs_no_batching():
+    _vectorize_node.register(Doubled, _vectorize_not_needed)
+    x, xs = pt.dvector("x"), pt.dmatrix("xs")
+    batched = vectorize_graph(Doubled()(x), {x: xs})
+    assert isinstance(batched.owner.op, Doubled) and batched.owner.inputs == [xs]
+    assert batched.eval({xs: [[1.0, 2.0]]}).tolist() == [[2.0, 4.0]]

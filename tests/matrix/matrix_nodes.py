@@ -35,6 +35,7 @@ from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.inner import FinalizedOpFromGraph
 from phintys.loop.ctc import ConnectionistTemporalClassification
+from phintys.planned import Planned
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.blockwise import Blockwise
@@ -62,6 +63,7 @@ from phintys.tensor.linalg.riccati import SolveContinuousARE, SolveDiscreteARE
 from phintys.tensor.linalg.solvers.lstsq import Lstsq
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
+from phintys.tensor.optimize import minimize, minimize_scalar, root, root_scalar
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.raise_op import Assert, CheckAndRaise
 from phintys.tensor.random.basic import DISTRIBUTIONS, ChoiceWithoutReplacement, PermutationRV
@@ -81,12 +83,23 @@ BASES = """
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
     AbstractRNGConstructor Distribution ScipyDistribution ScipyRandomVariable _NoDerivative
     _Hermitian _ListOp _Changed _Number SymbolicOp TensorSymbolicOp TypeCastingOp
+    ScipyWrapperOp ScipyScalarWrapperOp ScipyVectorWrapperOp
 """
 
 
 def x3(x: Any) -> Any:
     """A matrix of 4 columns as a batch of matrices."""
     return x.reshape((x.shape[0], 2, -1))
+
+
+def solutions(x: Any, v: Any, s: Any, t: Any) -> list[Any]:
+    """What the ops of `phintys.tensor.optimize` find, for a matrix, a vector and two numbers."""
+    return [
+        minimize(((x - v) ** 2).sum(), x, "trust-exact", hess=True)[0],
+        minimize_scalar((s - t) ** 2, s, optimizer_kwargs={"tol": 1e-12})[0],
+        root(x**3 - v + x, x)[0],
+        root_scalar(s**3 + s - t, s, "halley", True, True)[0],
+    ]
 
 
 def lazily(outputs: Any) -> list[Any]:
@@ -157,6 +170,7 @@ MORE = {
     "masks": lambda x, v, n: [
         *(x[x > 0], pt.set_subtensor(v[v > 0], 1.0), x[:, v > 0], some_true(v < 9)),
     ],
+    "minima and roots": lambda x, v, n: solutions(x, v, v[0], v[1]),
     "specified": lambda x, v, n: pt.specify_shape(v, (v.shape[0],)),
     "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
     "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],
@@ -494,7 +508,7 @@ def package_ops() -> dict[str, type[Op]]:
     while stack:
         cls = stack.pop()
         stack += cls.__subclasses__()
-        if cls.__module__.startswith("phintys.") and not issubclass(cls, ScalarOp):
+        if cls.__module__.startswith("phintys.") and not issubclass(cls, (ScalarOp, Planned)):
             found[cls.__name__] = cls
     return {name: cls for name, cls in sorted(found.items()) if name not in BASES.split()}
 

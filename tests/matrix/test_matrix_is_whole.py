@@ -23,7 +23,8 @@ from phintys.tensor.type_constructors import CONSTRUCTORS
 BASES = """
     AbstractConvolveNd BaseCorrMM AddingOp BaseBlockDiagonal BlasOp FixedOpCAReduce
     AbstractRNGConstructor IndexOp MatrixEquation MatrixFunction MatrixOp RiccatiEquation
-    RNGConsumerOp SolveBase _Exponentials _Extreme
+    RNGConsumerOp ScipyScalarWrapperOp ScipyVectorWrapperOp ScipyWrapperOp SolveBase
+    _Exponentials _Extreme
     _Hermitian _Logical _NoDerivative _Order _Positions _SameDtype
 """
 #: ops that the matrix has no columns of, and where they are tested
@@ -49,6 +50,10 @@ ELSEWHERE = {
     **dict.fromkeys(
         "DefaultGeneratorMakerOp SpawnOp".split(),
         "their results are generators: tests/tensor/random/test_random_stream.py",
+    ),
+    **dict.fromkeys(
+        "MinimizeOp MinimizeScalarOp RootOp RootScalarOp".split(),
+        "solvers of SciPy: tests/tensor/test_optimize.py",
     ),
     "SliceParts": "its input is a slice: tests/tensor/test_grids.py",
 }

@@ -12,7 +12,7 @@ import phintys
 import phintys.scalar as ps
 import phintys.tensor as pt
 from phintys.errors import NullTypeGradError
-from phintys.scalar.loop import ScalarLoop
+from phintys.scalar.loop import Grad2F1Loop, ScalarLoop
 from phintys.tensor.elemwise import Elemwise
 
 x, y, c, n = ps.float64("x"), ps.int64("y"), ps.float64("c"), ps.int64("n")
@@ -114,3 +114,14 @@ def test_loops_over_arrays_are_native() -> None:
             for found, want in zip(f(count, steps, values), expected(count, steps, values)):
                 np.testing.assert_array_equal(found, want)
                 assert found.dtype == want.dtype
+
+
+def test_a_class_of_loops_that_programs_register_functions_for(mode):
+    """It computes as its base class, on each backend."""
+    loop = Grad2F1Loop(init=[x, y], update=[x * c + y, y + 1], constant=[c], until=ps.gt(x * c, 50))
+    assert loop != WHILE and ps.Grad2F1Loop is Grad2F1Loop and isinstance(loop, ScalarLoop)
+    v = pt.dvector("v")
+    f = phintys.function([v], Elemwise(loop)(5, v, 1, 2.0, return_list=True), mode=mode)
+    expected = Elemwise(WHILE)(5, v, 1, 2.0, return_list=True)
+    for found, want in zip(f([0.5, 30.0]), expected, strict=True):
+        np.testing.assert_array_equal(found, want.eval({v: [0.5, 30.0]}))

@@ -300,6 +300,33 @@ def test_constructors(kind):
     assert getattr(pt, kind)(dtype="uint8").type.dtype == "uint8"
 
 
+def test_constructors_of_several_variables():
+    """One name is one variable, or a list of one for each of its letters; as in PyTensor."""
+    for make in (pt.dvectors, pt.scalars, pt.itensor3s, phintys.scalar.floats, phintys.scalar.ints):
+        assert [v.name for v in make("abcd")] == ["a", "b", "c", "d"]
+        assert [v.name for v in make("ab", "cd")] == ["ab", "cd"]
+        assert [v.name for v in make(["ab", "c"])] == ["ab", "c"]
+        assert make("a").name == "a"
+        assert [v.name for v in make(2)] == [None, None] and len(make(1)) == 1
+        assert make() == make("") == make(0) == []
+        with pytest.raises(TypeError, match="string"):
+            make("a", 3)
+        with pytest.raises(TypeError):
+            make(None)
+    assert [v.type.dtype for v in pt.vectors("ab", dtype="int8")] == ["int8", "int8"]
+
+
+def test_families_of_types():
+    assert [t.dtype for t in pt.int_types] == ["int8", "int16", "int32", "int64"]
+    assert [t.dtype for t in pt.float_matrix_types] == ["float32", "float64"]
+    assert [t.dtype for t in pt.type.complex_vector_types] == ["complex64", "complex128"]
+    assert pt.int_types == pt.int_scalar_types and pt.lscalar().type in pt.int_types
+    ranks = {"scalar": 0, "vector": 1, "matrix": 2}
+    for family in ("int", "float", "complex"):
+        for kind, rank in ranks.items():
+            assert {t.ndim for t in getattr(pt, f"{family}_{kind}_types")} == {rank}
+
+
 def test_tensor():
     x = pt.tensor("x", dtype="float32", shape=(None, 3))
     assert (x.name, x.type.dtype, x.type.shape) == ("x", "float32", (None, 3))

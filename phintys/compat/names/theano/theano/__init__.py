@@ -5,6 +5,7 @@ import sys
 # At once: another thread that imports a module of this package now waits for the end of the import.
 del sys.modules[__name__]
 
-from phintys.compat.alias import hand_over  # noqa: E402
+# The package before a module in it, as other threads do: neither then waits for the other.
+from phintys.compat import alias  # noqa: E402
 
-hand_over(__name__)
+alias.hand_over(__name__)
