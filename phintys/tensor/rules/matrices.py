@@ -32,6 +32,12 @@ def core_op(v: Variable) -> Op | None:
     return op.core_op if isinstance(op, Blockwise) else op
 
 
+def core_ranks(node: Apply) -> tuple[int, ...]:
+    """The ranks of one item of each operand."""
+    signature = getattr(node.op, "inputs_sig", None)
+    return tuple(map(rank, node.inputs)) if signature is None else tuple(map(len, signature))
+
+
 def matrix_rule(name: str, *classes: type[Op], **options: Any) -> Callable[[MatrixRule], Rule]:
     """Decorator: a rule for ops on single matrices, and on batches of them.
 
