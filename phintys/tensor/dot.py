@@ -170,7 +170,7 @@ def matrix_product(x: TensorLike, y: TensorLike) -> TensorVariable:
 def product_of_ranks(
     x: TensorVariable, y: TensorVariable, ranks: tuple[int, int]
 ) -> TensorVariable:
-    """The products of vectors (rank 1) and matrices (rank 2) as one node; leading axes are batches."""
+    """Products of vectors (rank 1) and matrices (2) as one node; leading axes are batches."""
     op = _dot if (x.type.ndim, y.type.ndim) == ranks else PRODUCTS[ranks]
     return op(x, y)
 

@@ -13,7 +13,7 @@ from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar import dtypes
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.diagonal import alloc_diag, diagonal
-from phintys.tensor.dot import matmul, matvec
+from phintys.tensor.dot import product_of_ranks
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import diagonal_values, rank, transposed
 from phintys.tensor.linalg.products import KroneckerProduct
@@ -156,6 +156,6 @@ def broadcast_alike(x: Variable, axis: int, y: Variable, other: int) -> bool:
     return bool(x.type.broadcastable[axis] == y.type.broadcastable[other])
 
 
-def product(x: Variable, y: Variable, rank_of_y: int) -> TensorVariable:
+def product(x: TensorVariable, y: TensorVariable, rank_of_y: int) -> TensorVariable:
     """The product of matrices with matrices, or with vectors."""
-    return matmul(x, y) if rank_of_y == 2 else matvec(x, y)
+    return product_of_ranks(x, y, (2, rank_of_y))
