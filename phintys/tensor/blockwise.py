@@ -111,7 +111,7 @@ class Blockwise(Op):
         self.default_output = core_op.default_output
         self.destroy_map = {o: list(inputs) for o, inputs in (destroy_map or {}).items()}
         self.destroyed = tuple(sorted((o, tuple(i)) for o, i in self.destroy_map.items()))
-        self._dtypes: Memo[Any, tuple[str, ...]] = Memo(32, "dtypes of results")
+        self._memo: Memo[Any, tuple[str, ...]] = Memo(32, "dtypes of results")
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         args = [as_tensor_variable(x) for x in inputs]
@@ -134,11 +134,11 @@ class Blockwise(Op):
         They are not kept if its shapes depend on values, as its dtypes might then.
         """
         key = (config.floatX, *[x.type for x in args])
-        found = self._dtypes[key]
+        found = self._memo[key]
         if found is None:
             found = tuple([o.type.dtype for o in self._core_node(args, n).outputs])
             if self.core_op.shape_rule is not None and plain_answer(self, args) is not None:
-                self._dtypes.keep(key, found)
+                self._memo.keep(key, found)
         return found
 
     def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:

@@ -167,9 +167,7 @@ def matrix_product(x: TensorLike, y: TensorLike) -> TensorVariable:
     return product_of_ranks(x, y, (min(x.type.ndim, 2), min(y.type.ndim, 2)))
 
 
-def product_of_ranks(
-    x: TensorVariable, y: TensorVariable, ranks: tuple[int, int]
-) -> TensorVariable:
+def product_of_ranks(x: Variable, y: Variable, ranks: tuple[int, int]) -> TensorVariable:
     """Products of vectors (rank 1) and matrices (2) as one node; leading axes are batches."""
     op = _dot if (x.type.ndim, y.type.ndim) == ranks else PRODUCTS[ranks]
     return op(x, y)

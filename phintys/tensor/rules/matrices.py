@@ -156,6 +156,6 @@ def broadcast_alike(x: Variable, axis: int, y: Variable, other: int) -> bool:
     return bool(x.type.broadcastable[axis] == y.type.broadcastable[other])
 
 
-def product(x: TensorVariable, y: TensorVariable, rank_of_y: int) -> TensorVariable:
+def product(x: Variable, y: Variable, rank_of_y: int) -> TensorVariable:
     """The product of matrices with matrices, or with vectors."""
     return product_of_ranks(x, y, (2, rank_of_y))
