@@ -138,7 +138,8 @@ PHASES: dict[str, EquilibriumDB] = {
     "masks": without_masks,
 }
 
-#: The phases before ``canonicalize``; a rule runs in those that are among its tags too.
+#: The phases before ``canonicalize``; a rule with such a tag runs in that phase too.  Elsewhere it
+#: does not have the tag, so that a query without the phase keeps the rule.
 EARLY = frozenset(["vectors", "rows"])
 
 #: The modules of rules, in the order in which their rules are tried at a node.
@@ -193,20 +194,21 @@ RULES: list[Rule] = [r for m in MODULES for r in rules_of(m)]
 def _register(rules: Iterable[Rule]) -> None:
     """Register rules in the databases of their phases and of later phases that repeat them."""
     for rule in rules:
+        tags = [tag for tag in rule.tags if tag not in EARLY]
         early = rule.phase == "canonicalize"
         modes = BOTH if early or rule.phase == "assumptions" else (FAST_RUN,)
-        PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
+        PHASES[rule.phase].register(rule.name, rule, *tags, *modes)
         again = rule.as_follow_up()
         if early:
-            stabilize.register(rule.name, again, *rule.tags, *modes)
-            infer_shape_db.register(rule.name, rule, *rule.tags)
+            stabilize.register(rule.name, again, *tags, *modes)
+            infer_shape_db.register(rule.name, rule, *tags)
         for early_phase in EARLY.intersection(rule.tags):
-            PHASES[early_phase].register(rule.name, rule, *rule.tags, *modes)
+            PHASES[early_phase].register(rule.name, rule, early_phase, *tags, *modes)
         if "cleanup" in rule.tags:
-            blas_opt.register(rule.name, again, *rule.tags, FAST_RUN)
-            specialize.register(rule.name, again, *rule.tags, FAST_RUN)
-            without_masks.register(rule.name, again, *rule.tags, FAST_RUN)
-            useless.register(rule.name, rule, *rule.tags)
+            blas_opt.register(rule.name, again, *tags, FAST_RUN)
+            specialize.register(rule.name, again, *tags, FAST_RUN)
+            without_masks.register(rule.name, again, *tags, FAST_RUN)
+            useless.register(rule.name, rule, *tags)
 
 
 _register(RULES)
