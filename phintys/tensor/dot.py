@@ -248,8 +248,8 @@ def matmul(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> Te
     A vector is a row on the left and a column on the right, without that axis in the result.
     ``dtype``: of the result.  ValueError for 0-d operands.
 
-    The graph has the products of matrices, an axis of length 1 is added to vectors and dropped from
-    the result.
+    The graph has products of matrices: an axis of length 1 is added to a vector, and dropped from
+    the product.
 
     >>> import phintys.tensor as pt
     >>> pt.matmul(pt.ones((5, 2, 3)), pt.ones((3, 4))).type.shape

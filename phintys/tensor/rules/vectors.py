@@ -60,14 +60,12 @@ def product_with_vector(ctx: Context, node: Apply, op: Dot) -> Replacement:
     v = without_new_axis(y, -1) if ranks[1] == 2 else None
     if u is None and v is None:
         return None
-    axes = iter(range(rank(node.outputs[0])))
-    order: list[Place] = [next(axes) for _ in range(rank(node.outputs[0]) - ranks.count(2))]
-    for vector, given in ((u, ranks[0]), (v, ranks[1])):
-        if given == 2:
-            order.append(next(axes) if vector is None else "x")
-    left, right = 1 if u is not None else ranks[0], 1 if v is not None else ranks[1]
+    left, right = ranks[0] if u is None else 1, ranks[1] if v is None else 1
     found = product_of_ranks(x if u is None else u, y if v is None else v, (left, right))
-    return dimshuffle(found, order)
+    axes: list[Place] = list(range(rank(found)))
+    if u is not None:
+        axes.insert(rank(found) - (right == 2), "x")
+    return dimshuffle(found, axes if v is None else [*axes, "x"])
 
 
 @matrix_rule(
