@@ -22,7 +22,7 @@ from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable, constant
-from phintys.tensor.dot import dot, matmul, outer
+from phintys.tensor.dot import matrix_product, outer
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -88,7 +88,7 @@ class BlasOp(Op):
 
     def product(self, x: TensorVariable, y: TensorVariable) -> TensorVariable:
         """The product as a symbolic expression."""
-        return dot(x, y)
+        return matrix_product(x, y)
 
     def expression(self, *inputs: Variable) -> TensorVariable:
         """The op as an expression of elementary ops."""
@@ -273,9 +273,6 @@ class BatchedDot(BlasOp):
         batch = s.equal(x[0], y[0], "The batches are not of equal length")
         s.equal(x[-1], y[-2], "Inner lengths do not agree")
         return (batch, x[1], y[-1])
-
-    def product(self, x: TensorVariable, y: TensorVariable) -> TensorVariable:
-        return matmul(x, y)
 
     def compute(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.matmul(x, y)

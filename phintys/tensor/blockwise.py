@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.config import config
 from phintys.dims import Dim
 from phintys.errors import ShapeError, UnsupportedError
 from phintys.gradient.forward import push_forward_node
@@ -21,18 +22,20 @@ from phintys.graph.shapes import (
     Shape,
     ShapeContext,
     check_shapes,
+    plain_answer,
     result_shapes,
 )
 from phintys.graph.traversal import variable_depends_on
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.graph.vectorize import vectorize_graph
+from phintys.memo import Memo
 from phintys.scalar.conversion import converted
 from phintys.scalar.quotients import divided
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import Alloc
-from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions, sum_to
+from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions, pad_left, sum_to
 from phintys.tensor.shape import length
 from phintys.tensor.static import entries, known_length
 from phintys.tensor.type import TensorType, typed_node
@@ -108,6 +111,7 @@ class Blockwise(Op):
         self.default_output = core_op.default_output
         self.destroy_map = {o: list(inputs) for o, inputs in (destroy_map or {}).items()}
         self.destroyed = tuple(sorted((o, tuple(i)) for o, i in self.destroy_map.items()))
+        self._memo: Memo[Any, tuple[str, ...]] = Memo(32, "dtypes of results")
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         args = [as_tensor_variable(x) for x in inputs]
@@ -119,11 +123,23 @@ class Blockwise(Op):
                 raise ValueError(f"{self} takes at least {len(sig)} dimensions for {x}: {x.type}.")
         batch_ndim = max(counts, default=0)
         padded = [
-            dimshuffle(x, ["x"] * (batch_ndim - n) + list(range(x.type.ndim)))
+            x if n == batch_ndim else pad_left(x, x.type.ndim + batch_ndim - n)
             for x, n in zip(args, counts)
         ]
-        core = self._core_node(padded, batch_ndim)
-        return typed_node(self, padded, *[o.type.dtype for o in core.outputs])
+        return typed_node(self, padded, *self._dtypes_of(padded, batch_ndim))
+
+    def _dtypes_of(self, args: Sequence[Variable], n: int) -> Sequence[str]:
+        """The dtypes of the results: those of the core op, which are kept by the types of inputs.
+
+        They are not kept if its shapes depend on values, as its dtypes might then.
+        """
+        key = (config.floatX, *[x.type for x in args])
+        found = self._memo[key]
+        if found is None:
+            found = tuple([o.type.dtype for o in self._core_node(args, n).outputs])
+            if self.core_op.shape_rule is not None and plain_answer(self, args) is not None:
+                self._memo.keep(key, found)
+        return found
 
     def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
         n = len(shapes[0]) - len(self.inputs_sig[0]) if shapes else 0

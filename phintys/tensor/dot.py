@@ -145,31 +145,69 @@ _dot = Dot()
 
 #: Ops for products of batches, by the ranks of one item.
 PRODUCTS = {
-    (2, 2): Blockwise(_dot, "(m,k),(k,n)->(m,n)", name="Matmul"),
-    (2, 1): Blockwise(_dot, "(m,k),(k)->(m)", name="Matvec"),
-    (1, 2): Blockwise(_dot, "(k),(k,n)->(n)", name="Vecmat"),
-    (1, 1): Blockwise(_dot, "(k),(k)->()", name="Vecdot"),
+    (2, 2): Blockwise(_dot, "(m,n),(n,p)->(m,p)", name="Matmul"),
+    (2, 1): Blockwise(_dot, "(m,n),(n)->(m)", name="Matvec"),
+    (1, 2): Blockwise(_dot, "(n),(n,p)->(p)", name="Vecmat"),
+    (1, 1): Blockwise(_dot, "(n),(n)->()", name="Vecdot"),
 }
 
-#: PyTensor's name for the op of batches of matrices, which some programs import
+#: The op of `matmul`, `matvec`, `vecmat` and `vecdot`; also PyTensor's name, which programs import.
 _matmul = PRODUCTS[2, 2]
 
 
-def _product(
-    x1: TensorLike,
-    x2: TensorLike,
-    ranks: tuple[int, int],
-    name: str = "product",
-    dtype: DTypeLike | None = None,
-) -> TensorVariable:
-    """A product over the last axes; it is `Dot` if there are no batch axes."""
-    x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
-    for x, rank in zip((x1, x2), ranks):
-        if x.type.ndim < rank:
-            raise ValueError(f"{name} needs at least {rank} dimensions; {x} has {x.type.ndim}.")
-    op = _dot if (x1.type.ndim, x2.type.ndim) == ranks else PRODUCTS[ranks]
-    out = op(x1, x2)
-    return out if dtype is None else cast(out, dtype)
+# ------------------------------------------------------------------------------- one node
+
+
+def matrix_product(x: TensorLike, y: TensorLike) -> TensorVariable:
+    """``x @ y`` as one node, in the normal form of compiled graphs.
+
+    It is `Dot` without batch axes, and an op of `PRODUCTS` with them.
+    """
+    x, y = as_tensor_variable(x), as_tensor_variable(y)
+    return product_of_ranks(x, y, (min(x.type.ndim, 2), min(y.type.ndim, 2)))
+
+
+def product_of_ranks(x: Variable, y: Variable, ranks: tuple[int, int]) -> TensorVariable:
+    """Products of vectors (rank 1) and matrices (2) as one node; leading axes are batches."""
+    op = _dot if (x.type.ndim, y.type.ndim) == ranks else PRODUCTS[ranks]
+    return op(x, y)
+
+
+# ----------------------------------------------------------------------- layout of PyTensor
+
+
+def _row(x: TensorVariable) -> TensorVariable:
+    """Vectors as matrices of one row."""
+    n = x.type.ndim
+    return dimshuffle(x, [*range(n - 1), "x", n - 1])
+
+
+def _column(x: TensorVariable) -> TensorVariable:
+    """Vectors as matrices of one column."""
+    return dimshuffle(x, [*range(x.type.ndim), "x"])
+
+
+def _transposed(x: TensorVariable) -> TensorVariable:
+    n = x.type.ndim
+    return dimshuffle(x, [*range(n - 2), n - 1, n - 2])
+
+
+def _without_last(x: TensorVariable, count: int = 1) -> TensorVariable:
+    """``x`` without its last axes, of length 1."""
+    return dimshuffle(x, list(range(x.type.ndim - count)))
+
+
+def _operand(x: TensorLike, rank: int, name: str, error: type[Exception]) -> TensorVariable:
+    """``x`` as a variable; an error if it has fewer than ``rank`` dimensions."""
+    x = as_tensor_variable(x)
+    if x.type.ndim < rank:
+        plural = "" if rank == 1 else "s"
+        raise error(f"{name} needs at least {rank} dimension{plural}; {x} has {x.type.ndim}.")
+    return x
+
+
+def _with_dtype(x: TensorVariable, dtype: DTypeLike | None) -> TensorVariable:
+    return x if dtype is None else cast(x, dtype)
 
 
 def dot(l: TensorLike, r: TensorLike) -> TensorVariable:  # noqa: E741
@@ -179,6 +217,9 @@ def dot(l: TensorLike, r: TensorLike) -> TensorVariable:  # noqa: E741
     ranks: the sum over the last axis of ``l`` and the second last of ``r``.
 
     Mixed dtypes are upcast.  ShapeError if the inner lengths are known to differ.
+
+    The graph has `Dot` of two matrices; a vector is a row on the left and a column on the right,
+    and that axis of the product is dropped.
 
     >>> import phintys.tensor as pt
     >>> pt.dot([[1, 2], [3, 4]], [1, 1]).eval()
@@ -190,7 +231,10 @@ def dot(l: TensorLike, r: TensorLike) -> TensorVariable:  # noqa: E741
     if l.type.ndim > 2 or r.type.ndim > 2:
         summed = Pairs((l.type.ndim - 1,), (max(r.type.ndim - 2, 0),))
         return contracted(l, r, Pairs((), ()), summed)
-    return _dot(l, r)
+    out = _dot(_row(l) if l.type.ndim == 1 else l, _column(r) if r.type.ndim == 1 else r)
+    if l.type.ndim == 1:
+        out = dimshuffle(out, 1)
+    return _without_last(out) if r.type.ndim == 1 else out
 
 
 def dense_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
@@ -204,45 +248,62 @@ def matmul(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> Te
     A vector is a row on the left and a column on the right, without that axis in the result.
     ``dtype``: of the result.  ValueError for 0-d operands.
 
+    The graph has products of matrices: an axis of length 1 is added to a vector, and dropped from
+    the product.
+
     >>> import phintys.tensor as pt
     >>> pt.matmul(pt.ones((5, 2, 3)), pt.ones((3, 4))).type.shape
     (5, 2, 4)
     """
     x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
-    ranks = min(x1.type.ndim, 2), min(x2.type.ndim, 2)
-    if 0 in ranks:
+    if x1.type.ndim == 0 or x2.type.ndim == 0:
         raise ValueError(f"matmul does not take 0-d operands ({x1}, {x2}): use * to scale.")
-    return _product(x1, x2, ranks, "matmul", dtype)
+    if x1.type.ndim == 1:
+        return vecdot(x1, x2, dtype) if x2.type.ndim == 1 else vecmat(x1, x2, dtype)
+    if x2.type.ndim == 1:
+        return matvec(x1, x2, dtype)
+    return _with_dtype(_matmul(x1, x2), dtype)
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Inner products over the last axis; leading axes are batches.  Nothing is conjugated.
 
+    IndexError for 0-d operands.
+
     >>> import phintys.tensor as pt
     >>> pt.vecdot([[1, 2], [3, 4]], [1, 1]).eval()
     array([3, 7])
     """
-    return _product(x1, x2, (1, 1), "vecdot", dtype)
+    x1, x2 = (_operand(x, 1, "vecdot", IndexError) for x in (x1, x2))
+    return _with_dtype(_without_last(_matmul(_row(x1), _column(x2)), 2), dtype)
 
 
 def matvec(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Products of matrices (last two axes) and vectors (last axis); leading axes are batches.
 
+    ValueError if an operand has too few dimensions.
+
     >>> import phintys.tensor as pt
     >>> pt.matvec(pt.ones((5, 2, 3)), pt.ones((5, 3))).type.shape
     (5, 2)
     """
-    return _product(x1, x2, (2, 1), "matvec", dtype)
+    x1 = _operand(x1, 2, "matvec", ValueError)
+    x2 = _operand(x2, 1, "matvec", ValueError)
+    return _with_dtype(_without_last(_matmul(x1, _column(x2))), dtype)
 
 
 def vecmat(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Products of vectors (last axis) and matrices (last two axes); leading axes are batches.
 
+    ValueError if an operand has too few dimensions.
+
     >>> import phintys.tensor as pt
     >>> pt.vecmat(pt.ones((5, 2)), pt.ones((2, 3))).type.shape
     (5, 3)
     """
-    return _product(x1, x2, (1, 2), "vecmat", dtype)
+    x1 = _operand(x1, 1, "vecmat", ValueError)
+    x2 = _operand(x2, 2, "vecmat", ValueError)
+    return _with_dtype(_without_last(_matmul(_transposed(x2), _column(x1))), dtype)
 
 
 def outer(x: TensorLike, y: TensorLike) -> TensorVariable:
@@ -304,7 +365,8 @@ def contracted(a: TensorVariable, b: TensorVariable, batch: Pairs, summed: Pairs
     b = _of_equal_lengths(a, b, summed)
     x = _grouped(a, batch.left, free_a, summed.left)
     y = _grouped(b, batch.right, summed.right, free_b)
-    out = _product(x, y, (1 + bool(free_a), 1 + bool(free_b)))
+    ranks = 1 + bool(free_a), 1 + bool(free_b)
+    out = product_of_ranks(x, y, ranks) if batch.left else dot(x, y)
     if len(free_a) < 2 and len(free_b) < 2:
         return out
     lengths = [length(out, k) for k in range(len(batch.left))]

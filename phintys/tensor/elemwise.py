@@ -170,10 +170,11 @@ def dimshuffle(x: TensorLike, *pattern: int | str | Sequence[int | str]) -> Tens
     x = as_tensor_variable(x)
     first = pattern[0] if len(pattern) == 1 else None
     given: Sequence[Any] = first if isinstance(first, list | tuple) else pattern
-    order: tuple[Place, ...] = tuple("x" if o == "x" else axis_of(o, x.ndim) for o in given)
-    if order == tuple(range(x.ndim)):
+    ndim = x.type.ndim
+    order: tuple[Place, ...] = tuple(["x" if o == "x" else axis_of(o, ndim) for o in given])
+    if order == tuple(range(ndim)):
         return x
-    return _shuffle(x.ndim, order)(x)
+    return _shuffle(ndim, order)(x)
 
 
 def _shuffle(ndim: int, order: tuple[Place, ...]) -> DimShuffle:
@@ -201,11 +202,12 @@ def _padding(given: int, ndim: int) -> DimShuffle:
     return _shuffle(given, (*left, *range(max(given - ndim, 0), given)))
 
 
-def _pad_left(x: TensorVariable, ndim: int) -> TensorVariable:
+def pad_left(x: TensorVariable, ndim: int) -> TensorVariable:
+    """``x`` with new axes on the left, so that it has ``ndim`` axes."""
     return _padding(x.type.ndim, ndim)(x)
 
 
-convert.pad_left.append(_pad_left)
+convert.pad_left.append(pad_left)
 
 # ============================================================================== Elemwise
 
@@ -398,7 +400,7 @@ def _operands(inputs: Sequence[TensorLike]) -> list[TensorVariable]:
     ndims = [a.type.ndim for a in args]
     if not ndims or min(ndims) == (ndim := max(ndims)):
         return args
-    return [a if a.type.ndim == ndim else _pad_left(a, ndim) for a in args]
+    return [a if a.type.ndim == ndim else pad_left(a, ndim) for a in args]
 
 
 NUMBERS = frozenset((int, float, complex))

@@ -142,11 +142,19 @@ def test_the_phases_of_compiled_backends_end_where_graphs_are_inlined():
         return [[phase.name for phase in r.phases_for(op)] for r in rewriters]
 
     op = OpFromGraph([x], [x + 1])
-    normal = ["scan_eqopt1", "useless", "rows", "nested_axes", "canonicalize", "stabilize"]
+    normal = [
+        "scan_eqopt1",
+        "useless",
+        "vectors",
+        "rows",
+        "nested_axes",
+        "canonicalize",
+        "stabilize",
+    ]
     last = ["uncanonicalize", "unused_inner_outputs"]
     assert phases(op, "inline_inner_graphs")[0] == normal
     for first, second in (phases(op), phases(Whole(), "inline_inner_graphs")):
-        assert first[:6] == normal and second[-2:] == last
+        assert first[:7] == normal and second[-2:] == last
         assert not set(first) & set(second)
 
 

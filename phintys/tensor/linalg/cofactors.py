@@ -16,7 +16,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.diagonal import diagonal
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, match_dtype
 from phintys.tensor.linalg.decomposition.lu import LUFactor
 from phintys.tensor.linalg.decomposition.svd import SVD
@@ -66,8 +66,8 @@ class SingularCofactors(MatrixOp):
     ) -> list[Variable | None]:
         (x, wanted), (g,) = inputs, cotangents
         u, s, vt = SVD()(_where(wanted, x))
-        inner = matmul(vt, matmul(g.T * conjugate(_determinant(u, vt)), u))
-        found = matmul(u, matmul(_moved_cofactors(s, inner), vt))
+        inner = matrix_product(vt, matrix_product(g.T * conjugate(_determinant(u, vt)), u))
+        found = matrix_product(u, matrix_product(_moved_cofactors(s, inner), vt))
         return [match_dtype(functions.switch(wanted, found, 0), x), None]
 
     def pushforward(
@@ -76,8 +76,10 @@ class SingularCofactors(MatrixOp):
         (x, wanted), t = inputs, tangents[0]
         assert isinstance(t, TensorVariable)
         u, s, vt = SVD()(_where(wanted, x))
-        inner = matmul(adjoint(u), matmul(t, adjoint(vt))) * _determinant(u, vt)
-        found = matmul(adjoint(vt), matmul(_moved_cofactors(s, inner), adjoint(u))).T
+        inner = matrix_product(adjoint(u), matrix_product(t, adjoint(vt))) * _determinant(u, vt)
+        found = matrix_product(
+            adjoint(vt), matrix_product(_moved_cofactors(s, inner), adjoint(u))
+        ).T
         return [match_dtype(functions.switch(wanted, found, 0), outputs[0])]
 
     # ----- batching and lowering
@@ -108,12 +110,12 @@ def _moved_cofactors(s: Tensor, t: Tensor) -> Tensor:
     products = prod(functions.switch(left_out, 1, s), axis=2)
     on_diagonal = functions.eq(columns, others)
     products = functions.switch(on_diagonal, 0, products)
-    traces = dimshuffle(matmul(products, diagonal(t)), "x", 0)
+    traces = dimshuffle(matrix_product(products, diagonal(t)), "x", 0)
     return functions.switch(on_diagonal, traces, -products * t)
 
 
 def _determinant(u: Tensor, vt: Tensor) -> Tensor:
     """The determinant of the product of two matrices."""
-    factors, pivots = LUFactor()(matmul(u, vt))
+    factors, pivots = LUFactor()(matrix_product(u, vt))
     d = diagonal(factors)
     return prod(functions.switch(functions.neq(pivots, arange(length(d, 0))), -d, d))

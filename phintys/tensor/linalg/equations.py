@@ -19,7 +19,7 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import matrix_transpose
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import conjugate, functions, match_dtype
 from phintys.tensor.linalg.matrix_op import (
     MatrixOp,
@@ -100,14 +100,14 @@ class SolveSylvester(MatrixEquation):
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (a, b, c), (x,), (g,) = inputs, outputs, cotangents
         s = SolveSylvester()(adjoint(self.read(a, a)), adjoint(self.read(b, b)), g)
-        ga, gb = -matmul(s, adjoint(x)), -matmul(adjoint(x), s)
+        ga, gb = -matrix_product(s, adjoint(x)), -matrix_product(adjoint(x), s)
         found = zip((self.read(ga, a), self.read(gb, b), s), (a, b, c))
         return [match_dtype(v, like) for v, like in found]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (a, b, _), (x,), (ta, tb, tc) = inputs, outputs, tangents
         ta, tb = self.read(ta, a), self.read(tb, b)
-        return [self(a, b, tc - matmul(ta, x) - matmul(x, tb))]
+        return [self(a, b, tc - matrix_product(ta, x) - matrix_product(x, tb))]
 
     def read(self, t: TensorVariable, a: TensorVariable) -> TensorVariable:
         """``t``, of the shape of ``a``, where the op reads ``a``, and 0 elsewhere."""
@@ -211,12 +211,16 @@ class SolveBilinearDiscreteLyapunov(MatrixEquation):
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (a, q), (x,), (g,) = inputs, outputs, cotangents
         s = self(adjoint(a), g)
-        ga = matmul(s, matmul(a, adjoint(x))) + matmul(adjoint(s), matmul(a, x))
+        ga = matrix_product(s, matrix_product(a, adjoint(x))) + matrix_product(
+            adjoint(s), matrix_product(a, x)
+        )
         return [match_dtype(ga, a), match_dtype(s, q)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (a, _), (x,), (ta, tq) = inputs, outputs, tangents
-        moved = matmul(ta, matmul(x, adjoint(a))) + matmul(a, matmul(x, adjoint(ta)))
+        moved = matrix_product(ta, matrix_product(x, adjoint(a))) + matrix_product(
+            a, matrix_product(x, adjoint(ta))
+        )
         return [self(a, moved + tq)]
 
 

@@ -17,7 +17,7 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import moveaxis
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import match_dtype
 from phintys.tensor.linalg.elimination import (
     SINGULAR,
@@ -64,11 +64,11 @@ class MatrixInverse(MatrixOp):
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (inverse,), (g,) = inputs, outputs, cotangents
         inverse = adjoint(inverse)
-        return [match_dtype(-matmul(inverse, matmul(g, inverse)), x)]
+        return [match_dtype(-matrix_product(inverse, matrix_product(g, inverse)), x)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (inverse,), (t,) = outputs, tangents
-        return [-matmul(inverse, matmul(t, inverse))]
+        return [-matrix_product(inverse, matrix_product(t, inverse))]
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:

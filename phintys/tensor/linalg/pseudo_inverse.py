@@ -15,7 +15,7 @@ from phintys.scalar.dtypes import is_complex, real_of
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import cast, match_dtype
 from phintys.tensor.linalg.decomposition.eigen import Eigh
 from phintys.tensor.linalg.decomposition.eigen_derivatives import folded, hermitian
@@ -104,19 +104,23 @@ class MatrixPinv(MatrixOp):
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         x, p, g = inputs[0], outputs[0], cotangents[0]
         a, q = self._read(x), adjoint(p)
-        found = -matmul(q, matmul(g, q))
-        found += adjoint(matmul(p, matmul(q, g - matmul(matmul(g, a), p))))
-        found += adjoint(matmul(matmul(g - matmul(p, matmul(a, g)), q), p))
+        found = -matrix_product(q, matrix_product(g, q))
+        found += adjoint(
+            matrix_product(p, matrix_product(q, g - matrix_product(matrix_product(g, a), p)))
+        )
+        found += adjoint(
+            matrix_product(matrix_product(g - matrix_product(p, matrix_product(a, g)), q), p)
+        )
         found = match_dtype(folded(found, True) if self.hermitian else found, x)
         return [found, *(v.zeros_like() for v in inputs[1:])]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         x, p, t = inputs[0], outputs[0], tangents[0]
         a, q, t = self._read(x), adjoint(p), self._read(t)
-        found = -matmul(p, matmul(t, p))
-        right, left = matmul(q, adjoint(t)), matmul(adjoint(t), q)
-        found += matmul(p, right - matmul(matmul(right, a), p))
-        return [found + matmul(left - matmul(p, matmul(a, left)), p)]
+        found = -matrix_product(p, matrix_product(t, p))
+        right, left = matrix_product(q, adjoint(t)), matrix_product(adjoint(t), q)
+        found += matrix_product(p, right - matrix_product(matrix_product(right, a), p))
+        return [found + matrix_product(left - matrix_product(p, matrix_product(a, left)), p)]
 
     def _read(self, x: TensorVariable) -> TensorVariable:
         """The matrix that the op reads."""

@@ -15,7 +15,7 @@ from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.blockwise import Blockwise
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import match_dtype
 from phintys.tensor.linalg.equations import (
     Matrix,
@@ -53,15 +53,20 @@ class RiccatiEquation(MatrixEquation):
         (x,), (g,) = outputs, cotangents
         loop, gain, weight = self.closed_loop(inputs, x)
         s = self.accumulated(loop, _hermitian_part(g))
-        ga = 2 * matmul(weight, s)
-        found = (ga, -matmul(ga, adjoint(gain)), s, matmul(gain, matmul(s, adjoint(gain))))
+        ga = 2 * matrix_product(weight, s)
+        found = (
+            ga,
+            -matrix_product(ga, adjoint(gain)),
+            s,
+            matrix_product(gain, matrix_product(s, adjoint(gain))),
+        )
         return [match_dtype(v, like) for v, like in zip(found, inputs, strict=True)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x,), (ta, tb, tq, tr) = outputs, tangents
         loop, gain, weight = self.closed_loop(inputs, x)
-        moved = 2 * matmul(adjoint(weight), ta - matmul(tb, gain))
-        moved += tq + matmul(adjoint(gain), matmul(tr, gain))
+        moved = 2 * matrix_product(adjoint(weight), ta - matrix_product(tb, gain))
+        moved += tq + matrix_product(adjoint(gain), matrix_product(tr, gain))
         return [self.accumulated(adjoint(loop), _hermitian_part(moved))]
 
     @abstractmethod
@@ -90,10 +95,12 @@ class SolveDiscreteARE(RiccatiEquation):
     # ----- derivative
     def closed_loop(self, inputs: Tensors, x: TensorVariable) -> Tensors:
         a, b, _, r = inputs
-        seen = matmul(adjoint(b), x)
-        gain = Solve(b_ndim=2)(_hermitian_part(r) + matmul(seen, b), matmul(seen, a))
-        loop = a - matmul(b, gain)
-        return [loop, gain, matmul(x, loop)]
+        seen = matrix_product(adjoint(b), x)
+        gain = Solve(b_ndim=2)(
+            _hermitian_part(r) + matrix_product(seen, b), matrix_product(seen, a)
+        )
+        loop = a - matrix_product(b, gain)
+        return [loop, gain, matrix_product(x, loop)]
 
     def accumulated(self, loop: TensorVariable, q: TensorVariable) -> TensorVariable:
         return SolveBilinearDiscreteLyapunov()(loop, q)
@@ -112,8 +119,8 @@ class SolveContinuousARE(RiccatiEquation):
     # ----- derivative
     def closed_loop(self, inputs: Tensors, x: TensorVariable) -> Tensors:
         a, b, _, r = inputs
-        gain = Solve(b_ndim=2)(_hermitian_part(r), matmul(adjoint(b), x))
-        return [a - matmul(b, gain), gain, x]
+        gain = Solve(b_ndim=2)(_hermitian_part(r), matrix_product(adjoint(b), x))
+        return [a - matrix_product(b, gain), gain, x]
 
     def accumulated(self, loop: TensorVariable, q: TensorVariable) -> TensorVariable:
         return SolveSylvester()(loop, adjoint(loop), -q)

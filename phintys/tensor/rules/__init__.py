@@ -7,6 +7,8 @@ rewrites in the same databases (`register_canonicalize` and the others).
 inner_graphs, inner_graphs_late
     the graphs inside ops are rewritten by the phases that follow, up to the next of these; ops that
     are to be inlined first are
+vectors
+    products of matrices with rows and columns that are vectors become products with vectors
 rows
     softmax, log_softmax and logsumexp are recognised, before their parts are moved
 nested_axes
@@ -79,6 +81,7 @@ from phintys.tensor.rules import (
     stable,
     structured,
     systems,
+    vectors,
     views,
     writing,
 )
@@ -87,6 +90,9 @@ from phintys.tensor.rules.nested_axes import NestedAxes
 FAST_RUN, FAST_COMPILE = "fast_run", "fast_compile"
 BOTH = (FAST_RUN, FAST_COMPILE)
 
+of_vectors = EquilibriumDB(
+    ignore_newtrees=False, eq_rewriter_class=vectors.WhereProductsOfVectorsAre
+)
 recognised = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=rows.WhereRowsAre)
 canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
@@ -104,6 +110,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("merge1", MergeOptimizer(), ("merge",), 0),  # the engine merges in every phase
     ("inner_graphs", InnerGraphRewriter(), BOTH, 0.4),
     ("useless", useless, BOTH, 0.6),
+    ("vectors", of_vectors, BOTH, 0.65),
     ("rows", recognised, BOTH, 0.7),
     ("nested_axes", NestedAxes(), BOTH, 0.8),
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
@@ -121,6 +128,7 @@ for _name, _entry, _tags, _position in PIPELINE:
     optdb.register(_name, _entry, *_tags, position=_position)
 
 PHASES: dict[str, EquilibriumDB] = {
+    "vectors": of_vectors,
     "rows": recognised,
     "canonicalize": canonicalize,
     "stabilize": stabilize,
@@ -129,6 +137,10 @@ PHASES: dict[str, EquilibriumDB] = {
     "specialize": specialize,
     "masks": without_masks,
 }
+
+#: The phases before ``canonicalize``; a rule with such a tag runs in that phase too.  Elsewhere it
+#: does not have the tag, so that a query without the phase keeps the rule.
+EARLY = frozenset(["vectors", "rows"])
 
 #: The modules of rules, in the order in which their rules are tried at a node.
 MODULES = (
@@ -143,6 +155,7 @@ MODULES = (
     reading,
     positions,
     batches,
+    vectors,
     structured,
     blocks,
     inverses,
@@ -181,20 +194,21 @@ RULES: list[Rule] = [r for m in MODULES for r in rules_of(m)]
 def _register(rules: Iterable[Rule]) -> None:
     """Register rules in the databases of their phases and of later phases that repeat them."""
     for rule in rules:
+        tags = [tag for tag in rule.tags if tag not in EARLY]
         early = rule.phase == "canonicalize"
         modes = BOTH if early or rule.phase == "assumptions" else (FAST_RUN,)
-        PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
+        PHASES[rule.phase].register(rule.name, rule, *tags, *modes)
         again = rule.as_follow_up()
         if early:
-            stabilize.register(rule.name, again, *rule.tags, *modes)
-            infer_shape_db.register(rule.name, rule, *rule.tags)
-        if "rows" in rule.tags:
-            recognised.register(rule.name, rule, *rule.tags, *modes)
+            stabilize.register(rule.name, again, *tags, *modes)
+            infer_shape_db.register(rule.name, rule, *tags)
+        for early_phase in EARLY.intersection(rule.tags):
+            PHASES[early_phase].register(rule.name, rule, early_phase, *tags, *modes)
         if "cleanup" in rule.tags:
-            blas_opt.register(rule.name, again, *rule.tags, FAST_RUN)
-            specialize.register(rule.name, again, *rule.tags, FAST_RUN)
-            without_masks.register(rule.name, again, *rule.tags, FAST_RUN)
-            useless.register(rule.name, rule, *rule.tags)
+            blas_opt.register(rule.name, again, *tags, FAST_RUN)
+            specialize.register(rule.name, again, *tags, FAST_RUN)
+            without_masks.register(rule.name, again, *tags, FAST_RUN)
+            useless.register(rule.name, rule, *tags)
 
 
 _register(RULES)

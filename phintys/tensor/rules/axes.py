@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phintys.graph.variable import Apply, Computed, Variable
+from phintys.graph.variable import Apply, Computed, Constant, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.aliases import Place
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle
@@ -20,7 +20,7 @@ from phintys.tensor.variable import TensorVariable
     "dimshuffle(dimshuffle(x)) -> dimshuffle(x)",
     ops=[DimShuffle],
     law="exact",
-    tags=("local_dimshuffle_lift", "cleanup"),
+    tags=("local_dimshuffle_lift", "cleanup", "vectors"),
     tested_on=(
         "M.T.T",
         "v.dimshuffle('x', 0).dimshuffle(1, 0)",
@@ -50,6 +50,44 @@ def merge_dimshuffles(ctx: Context, node: Apply) -> Replacement:
 def lift_dimshuffle(ctx: Context, x: TensorVariable, order: tuple[Place, ...]) -> Replacement:
     """Move DimShuffle towards the inputs, where it is free and does not hide other patterns."""
     return moved_to_inputs(ctx, x, lambda v: dimshuffle(v, order))
+
+
+@rule(
+    "squeeze(f(expand_dims(x), y)) -> f(x, squeeze(y))",
+    "DimShuffle(x := Elemwise(*_), new_order=order)",
+    law="exact",
+    tags=("local_dimshuffle_lift", "cleanup", "vectors"),
+    tested_on=(
+        "exp(v.dimshuffle(0, 'x') + C[:2] * 2.0).dimshuffle(0)",
+        "exp(v.dimshuffle('x', 0) + w.dimshuffle('x', 0)[:, :2]).dimshuffle(1, 'x')",
+    ),
+)
+def lift_squeeze(
+    ctx: Context, node: Apply, x: TensorVariable, order: tuple[Place, ...]
+) -> Replacement:
+    """Applies to axes of known length 1, if all inputs but one lose them without a new node."""
+    dropped = node.op.drop
+    if not dropped or any(x.type.shape[axis] != 1 for axis in dropped):
+        return None
+    others: list[Variable] = []
+
+    def move(v: Variable) -> TensorVariable:
+        if not isinstance(v, Constant) and not has_new_axes(v, dropped):
+            others.append(v)
+        return dimshuffle(v, order)
+
+    found = moved_to_inputs(ctx, x, move)
+    return found if len(others) < 2 else None
+
+
+def has_new_axes(x: Variable, axes: Sequence[int]) -> bool:
+    """Whether a `DimShuffle` has added these axes."""
+    node = x.owner
+    return (
+        node is not None
+        and isinstance(node.op, DimShuffle)
+        and all(node.op.new_order[axis] == "x" for axis in axes)
+    )
 
 
 @rule(

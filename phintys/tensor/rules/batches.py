@@ -44,7 +44,11 @@ def read_of_batch(node: Apply, whole: Computed, operands: Sequence[Variable]) ->
     "Blockwise(*operands, core_op=core)",
     given={"core": lambda op: type(op) is Dot},
     law="exact",
-    tags=("local_eager_useless_unbatched_blockwise", "local_batched_matmul_to_core_matmul"),
+    tags=(
+        "local_eager_useless_unbatched_blockwise",
+        "local_batched_matmul_to_core_matmul",
+        "vectors",
+    ),
     tested_on=("Blockwise(Dot(), '(m,k),(k,n)->(m,n)')(M, Q)",),
 )
 def dot_without_batch(node: Apply, operands: Sequence[Variable], core: Dot) -> Replacement:

@@ -19,6 +19,7 @@ from phintys.tensor.linalg.products import KroneckerProduct
 from phintys.tensor.reshape import join_dims
 from phintys.tensor.rules.matrices import (
     core_op,
+    core_ranks,
     diagonal_matrix,
     fitted,
     holds,
@@ -26,7 +27,6 @@ from phintys.tensor.rules.matrices import (
     matrix_rule,
     parts_of,
 )
-from phintys.tensor.rules.structured import core_ranks
 from phintys.tensor.shape import length
 from phintys.tensor.variable import TensorVariable
 

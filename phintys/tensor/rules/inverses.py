@@ -19,6 +19,7 @@ from phintys.tensor.linalg.solvers.general import Solve, solve
 from phintys.tensor.rules.matrices import (
     asserted_square,
     core_op,
+    core_ranks,
     diagonal_matrix,
     fitted,
     holds,
@@ -29,7 +30,6 @@ from phintys.tensor.rules.matrices import (
     square_parts,
     transpose,
 )
-from phintys.tensor.rules.structured import core_ranks
 
 
 def inverted(v: Variable) -> Variable | None:

@@ -13,7 +13,7 @@ from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar import dtypes
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.diagonal import alloc_diag, diagonal
-from phintys.tensor.dot import matmul, matvec
+from phintys.tensor.dot import product_of_ranks
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import diagonal_values, rank, transposed
 from phintys.tensor.linalg.products import KroneckerProduct
@@ -30,6 +30,12 @@ def core_op(v: Variable) -> Op | None:
     """The op of one item by which a variable is computed; None for inputs and constants."""
     op = v.owner_op
     return op.core_op if isinstance(op, Blockwise) else op
+
+
+def core_ranks(node: Apply) -> tuple[int, ...]:
+    """The ranks of one item of each operand."""
+    signature = getattr(node.op, "inputs_sig", None)
+    return tuple(map(rank, node.inputs)) if signature is None else tuple(map(len, signature))
 
 
 def matrix_rule(name: str, *classes: type[Op], **options: Any) -> Callable[[MatrixRule], Rule]:
@@ -152,4 +158,4 @@ def broadcast_alike(x: Variable, axis: int, y: Variable, other: int) -> bool:
 
 def product(x: Variable, y: Variable, rank_of_y: int) -> TensorVariable:
     """The product of matrices with matrices, or with vectors."""
-    return matmul(x, y) if rank_of_y == 2 else matvec(x, y)
+    return product_of_ranks(x, y, (2, rank_of_y))

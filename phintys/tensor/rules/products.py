@@ -15,7 +15,7 @@ from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.match import applied, is_matrix, like, some
+from phintys.tensor.rules.match import applied, like, some
 from phintys.tensor.shape import length
 from phintys.tensor.variable import TensorVariable
 
@@ -52,19 +52,6 @@ def product_with_zero(node: Apply, x: TensorVariable, y: TensorVariable) -> Repl
     lengths = [length(x, i) for i in range(x.type.ndim - 1)]
     lengths += [length(y, i) for i in range(1, y.type.ndim)]
     return Alloc()(zero, *lengths) if lengths else zero
-
-
-@rule(
-    "dot(column, row) -> column * row",
-    "Dot(x, y)",
-    given={"x": is_matrix, "y": is_matrix},
-    law="rounding",
-    tags=("local_dot_to_mul",),
-    tested_on=("dot(C, R)",),
-)
-def product_of_column_and_row(x: TensorVariable, y: TensorVariable) -> Replacement:
-    """Applies where the inner length is known to be 1."""
-    return functions.mul(x, y) if x.type.shape[1] == y.type.shape[0] == 1 else None
 
 
 @rule(

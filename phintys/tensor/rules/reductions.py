@@ -142,7 +142,7 @@ def name_no_axes(node: Apply, x: TensorVariable, axis: tuple[int, ...] | None) -
     "sum(M.T, axis) -> sum(M, other axis)",
     "CAReduce(x := DimShuffle(source, new_order=order, drop=[]))",
     law="rounding",
-    tags=("local_reduce_chain",),
+    tags=("local_reduce_chain", "vectors"),
     tested_on=(
         "M.T.sum()",
         "M.T.sum(axis=0)",

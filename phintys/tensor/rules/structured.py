@@ -31,6 +31,7 @@ from phintys.tensor.rules.matrices import (
     as_columns,
     as_rows,
     broadcast_alike,
+    core_ranks,
     fitted,
     holds,
     main_diagonal,
@@ -113,12 +114,6 @@ def diagonal_of_transpose(ctx: Context, node: Apply) -> Replacement:
 
 
 # -------------------------------------------------------------------------------- products
-
-
-def core_ranks(node: Apply) -> tuple[int, ...]:
-    """The ranks of one item of each operand."""
-    signature = getattr(node.op, "inputs_sig", None)
-    return tuple(map(rank, node.inputs)) if signature is None else tuple(map(len, signature))
 
 
 @matrix_rule(

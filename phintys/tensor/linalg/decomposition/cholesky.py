@@ -16,7 +16,7 @@ from phintys.routines.language import LANES, PARTS, in_numbers, local, spread, s
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import match_dtype
 from phintys.tensor.linalg.decomposition.cholesky_pullback import cholesky_pullback
 from phintys.tensor.linalg.matrix_op import (
@@ -112,7 +112,7 @@ class Cholesky(MatrixOp):
         s = s + adjoint(s) + diagonal_part(t)
         for _ in range(2):  # s becomes inv(L) s inv(L)^H
             s = adjoint(solve_triangular(factor, s, lower=True))
-        return [match_dtype(self._lower(matmul(factor, halved(s))), outputs[0])]
+        return [match_dtype(self._lower(matrix_product(factor, halved(s))), outputs[0])]
 
     def _lower(self, x: TensorVariable) -> TensorVariable:
         """A lower triangular matrix as the op computes it, and back."""

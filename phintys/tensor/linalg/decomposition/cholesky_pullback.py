@@ -26,7 +26,7 @@ from phintys.routines.libraries import (
 from phintys.scalar.dtypes import is_complex
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.linalg.matrix_op import (
     MatrixOp,
     adjoint,
@@ -58,7 +58,7 @@ def cholesky_pullback(factor: TensorVariable, g: TensorVariable) -> TensorVariab
 def formula(factor: TensorVariable, g: TensorVariable) -> TensorVariable:
     """The same as a graph of products and solutions (I. Murray, "Differentiation of the Cholesky
     decomposition", 2016, section 3.2)."""
-    s = halved(matmul(adjoint(triangle(factor, True)), triangle(g, True)))
+    s = halved(matrix_product(adjoint(triangle(factor, True)), triangle(g, True)))
     for _ in range(2):  # s becomes inv(L)^H s inv(L)
         s = adjoint(solve_triangular(factor, s, lower=True, trans="C"))
     return triangle(s + adjoint(s), True, 1) + diagonal_part(s)

@@ -9,7 +9,7 @@ matrix derivative results", 2008.  Those of a pair follow in the same way from t
 from __future__ import annotations
 
 from phintys.tensor.diagonal import diag, diagonal
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import conjugate, functions
 from phintys.tensor.linalg.decomposition.qr import QR
 from phintys.tensor.linalg.matrix_op import adjoint, diagonal_part, gaps, triangle
@@ -36,43 +36,43 @@ def pulled_back(
     """The cotangents of the Hermitian matrices ``a`` and ``b`` (0 for one matrix)."""
     in_a, in_b = diag(gw), diag(-gw * w)
     if gv is not None:
-        turn = matmul(adjoint(v), gv)
+        turn = matrix_product(adjoint(v), gv)
         apart = gaps(w) * turn
         in_a, in_b = in_a + apart, in_b - apart * w - 0.5 * diagonal_part(turn)
-    ga = matmul(matmul(v, in_a), adjoint(v))
-    return ga, matmul(matmul(v, in_b), adjoint(v)) if pair else ga.zeros_like()
+    ga = matrix_product(matrix_product(v, in_a), adjoint(v))
+    return ga, matrix_product(matrix_product(v, in_b), adjoint(v)) if pair else ga.zeros_like()
 
 
 def pushed_forward(w: Tensor, v: Tensor, ta: Tensor, tb: Tensor | None) -> tuple[Tensor, Tensor]:
     """The tangents of ``w`` and ``v`` from those of ``a`` and ``b`` (None for one matrix)."""
-    p = matmul(matmul(adjoint(v), ta), v)
+    p = matrix_product(matrix_product(adjoint(v), ta), v)
     if tb is None:
-        return functions.real(diagonal(p)), matmul(v, gaps(w) * p)
-    q = matmul(matmul(adjoint(v), tb), v)
+        return functions.real(diagonal(p)), matrix_product(v, gaps(w) * p)
+    q = matrix_product(matrix_product(adjoint(v), tb), v)
     p = p - q * w
     turn = gaps(w) * p - 0.5 * diagonal_part(q)
-    return functions.real(diagonal(p)), matmul(v, turn)
+    return functions.real(diagonal(p)), matrix_product(v, turn)
 
 
 def pulled_back_general(w: Tensor, v: Tensor, gw: Tensor, gv: Tensor | None) -> Tensor:
     """The cotangent of a square matrix, whose eigenvectors have length 1."""
     middle = diag(gw)
     if gv is not None:
-        turn = matmul(adjoint(v), gv)
-        turn = turn - matmul(adjoint(v), v) * diagonal(turn)
+        turn = matrix_product(adjoint(v), gv)
+        turn = turn - matrix_product(adjoint(v), v) * diagonal(turn)
         middle = middle + conjugate(gaps(w)) * turn
-    return _solved(adjoint(v), matmul(middle, adjoint(v)))
+    return _solved(adjoint(v), matrix_product(middle, adjoint(v)))
 
 
 def pushed_forward_general(w: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
     """The tangents of ``w`` and ``v`` from that of a square matrix."""
-    p = _solved(v, matmul(t, v))
-    turned = matmul(v, gaps(w) * p)
-    along = diagonal(matmul(adjoint(v), turned))
+    p = _solved(v, matrix_product(t, v))
+    turned = matrix_product(v, gaps(w) * p)
+    along = diagonal(matrix_product(adjoint(v), turned))
     return diagonal(p), turned - v * along
 
 
 def _solved(a: Tensor, b: Tensor) -> Tensor:
     """The solution ``x`` of ``a x = b``."""
     q, r = QR("economic")(a)
-    return solve_triangular(r, matmul(adjoint(q), b))
+    return solve_triangular(r, matrix_product(adjoint(q), b))

@@ -15,7 +15,7 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import zeros
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import cast, match_dtype
 from phintys.tensor.index import set_subtensor
 from phintys.tensor.linalg.elimination import (
@@ -108,8 +108,8 @@ class LU(MatrixOp):
         g_low = set_subtensor(nothing[:, : length(low, 1)], g_low)
         g_up = set_subtensor(nothing[: length(up, 0)], g_up)
         low, up = _extended(low, up)
-        g = triangle(matmul(adjoint(low), g_low), True, 1) + triangle(
-            matmul(g_up, adjoint(up)), False
+        g = triangle(matrix_product(adjoint(low), g_low), True, 1) + triangle(
+            matrix_product(g_up, adjoint(up)), False
         )
         g = solve_triangular(low, g, lower=True, unit_diagonal=True, trans="C")
         g = adjoint(solve_triangular(up, adjoint(g), b_ndim=2))
@@ -122,7 +122,10 @@ class LU(MatrixOp):
         low, up = _extended(low, up)
         t = solve_triangular(low, _reordered(t, order), lower=True, unit_diagonal=True)
         t = solve_triangular(up, t.T, trans="T").T
-        t_low, t_up = matmul(low, triangle(t, True, 1))[:, :k], matmul(triangle(t, False), up)[:k]
+        t_low, t_up = (
+            matrix_product(low, triangle(t, True, 1))[:, :k],
+            matrix_product(triangle(t, False), up)[:k],
+        )
         nothing = [] if self.permute_l else [outputs[0] * 0]
         return [*nothing, t_low[order] if self.permute_l else t_low, t_up]
 
@@ -224,9 +227,9 @@ class LUFactor(MatrixOp):
 
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (factors, pivots), (g, _) = inputs, outputs, cotangents
-        low = matmul(adjoint(unit_lower(factors)), triangle(g, True, 1))
+        low = matrix_product(adjoint(unit_lower(factors)), triangle(g, True, 1))
         g = triangle(low, True, 1) + triangle(
-            matmul(triangle(g, False), adjoint(triangle(factors, False))), False
+            matrix_product(triangle(g, False), adjoint(triangle(factors, False))), False
         )
         g = solve_triangular(factors, g, lower=True, unit_diagonal=True, trans="C")
         g = adjoint(solve_triangular(factors, adjoint(g), b_ndim=2))
@@ -237,8 +240,8 @@ class LUFactor(MatrixOp):
         t = t[pivot_to_permutation(pivots, inverse=True)]
         t = solve_triangular(factors, t, lower=True, unit_diagonal=True)
         t = solve_triangular(factors, t.T, trans="T").T
-        low = matmul(unit_lower(factors), triangle(t, True, 1))
-        up = matmul(triangle(t, False), triangle(factors, False))
+        low = matrix_product(unit_lower(factors), triangle(t, True, 1))
+        up = matrix_product(triangle(t, False), triangle(factors, False))
         return [match_dtype(low + up, factors), pivots * 0]
 
     # ----- batching and lowering

@@ -9,7 +9,7 @@ Roberts, L. R. Roberts, "QR and LQ decomposition matrix backpropagation algorith
 from __future__ import annotations
 
 from phintys.scalar.dtypes import is_complex
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.join import concatenate
 from phintys.tensor.linalg.matrix_op import adjoint, diagonal_part, triangle
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
@@ -22,27 +22,27 @@ def pulled_back(x: Matrix, q: Matrix, r: Matrix, gq: Matrix, gr: Matrix) -> Matr
     """The cotangent of ``x`` from those of ``q`` and ``r``."""
     (u, _), (gu, rest) = _split(x, q, r), _split(x, q, gr)
     if rest is not None:
-        gq = gq + matmul(x[:, q.shape[1] :], adjoint(rest))
-    s = matmul(u, adjoint(gu)) - matmul(adjoint(gq), q)
+        gq = gq + matrix_product(x[:, q.shape[1] :], adjoint(rest))
+    s = matrix_product(u, adjoint(gu)) - matrix_product(adjoint(gq), q)
     below = triangle(s, True, 1)
     s = below + adjoint(below) + diagonal_part(s)
-    found = adjoint(solve_triangular(u, adjoint(gq + matmul(q, s))))
-    return found if rest is None else concatenate([found, matmul(q, rest)], axis=1)
+    found = adjoint(solve_triangular(u, adjoint(gq + matrix_product(q, s))))
+    return found if rest is None else concatenate([found, matrix_product(q, rest)], axis=1)
 
 
 def pushed_forward(x: Matrix, q: Matrix, r: Matrix, t: Matrix) -> tuple[Matrix, Matrix]:
     """The tangents of ``q`` and ``r`` from that of ``x``."""
     (u, _), (first, rest) = _split(x, q, r), _split(x, q, t)
     c = adjoint(solve_triangular(u, adjoint(first), trans="C"))
-    p = matmul(adjoint(q), c)
+    p = matrix_product(adjoint(q), c)
     below = triangle(p, True, 1)
     turn = below - adjoint(below)
     if is_complex(p.type.dtype):
         turn = turn + triangle(triangle(p, True), False) - diagonal_part(p)
-    tq = c - matmul(q, p - turn)
-    tr = triangle(matmul(p - turn, u), False)
+    tq = c - matrix_product(q, p - turn)
+    tr = triangle(matrix_product(p - turn, u), False)
     if rest is not None:
-        others = matmul(adjoint(tq), x[:, q.shape[1] :]) + matmul(adjoint(q), rest)
+        others = matrix_product(adjoint(tq), x[:, q.shape[1] :]) + matrix_product(adjoint(q), rest)
         tr = concatenate([tr, others], axis=1)
     return tq, tr
 

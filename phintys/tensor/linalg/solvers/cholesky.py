@@ -14,7 +14,7 @@ from phintys.routines.libraries import LAPACK, LARGEST_INT, LOWER, UPPER, potrs
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.elimination import lower_columns
 from phintys.tensor.linalg.matrix_op import adjoint, columns_first, nan_like, triangle
@@ -47,14 +47,18 @@ class CholeskySolve(SolveBase):
         gb = self(factor, g)
         s = -outer_product(gb, conjugate(x), self.b_ndim)
         s = s + adjoint(s)
-        s = matmul(s, self._read(factor)) if self.lower else matmul(self._read(factor), s)
+        s = (
+            matrix_product(s, self._read(factor))
+            if self.lower
+            else matrix_product(self._read(factor), s)
+        )
         return [match_dtype(self._read(s), factor), match_dtype(gb, b)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (factor, _), (x,), (t, tb) = inputs, outputs, tangents
         factor, t = self._read(factor), self._read(t)
-        s = matmul(factor, adjoint(t)) if self.lower else matmul(adjoint(factor), t)
-        return [self(factor, tb - matmul(s + adjoint(s), x))]
+        s = matrix_product(factor, adjoint(t)) if self.lower else matrix_product(adjoint(factor), t)
+        return [self(factor, tb - matrix_product(s + adjoint(s), x))]
 
     def _read(self, factor: TensorVariable) -> TensorVariable:
         return triangle(factor, self.lower)

@@ -8,7 +8,7 @@ from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul, outer
+from phintys.tensor.dot import matrix_product, outer
 from phintys.tensor.linalg.matrix_op import MatrixOp, inexact, square
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import TensorVariable
@@ -72,7 +72,7 @@ class SolveBase(MatrixOp):
 
 def outer_product(u: TensorVariable, v: TensorVariable, b_ndim: int) -> TensorVariable:
     """The sum of the outer products of the columns of two right sides or solutions."""
-    return outer(u, v) if b_ndim == 1 else matmul(u, v.T)
+    return outer(u, v) if b_ndim == 1 else matrix_product(u, v.T)
 
 
 def default_b_ndim(b: TensorVariable, b_ndim: int | None) -> int:

@@ -20,7 +20,7 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import matrix_transpose
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.elimination import (
@@ -133,7 +133,7 @@ class Solve(SolveBase):
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (a, _), (x,), (ta, tb) = inputs, outputs, tangents
-        return [self._like(a, tb - matmul(self._read(ta), x))]
+        return [self._like(a, tb - matrix_product(self._read(ta), x))]
 
     def _like(self, a: TensorVariable, b: TensorVariable) -> TensorVariable:
         return Solve(assume_a=self.assume_a, lower=self.lower, b_ndim=self.b_ndim)(a, b)

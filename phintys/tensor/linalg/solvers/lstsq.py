@@ -22,7 +22,7 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import expand_dims, squeeze
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import cast, conjugate, functions, match_dtype
 from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.matrix_op import (
@@ -109,21 +109,23 @@ class Lstsq(MatrixOp):
     ) -> list[Variable]:
         (a, b, rcond), (x, *_) = inputs, outputs
         gx, gr, _, gs = cotangents
-        r, ga, gb = b - matmul(a, x), a.zeros_like(x.type.dtype), b.zeros_like(x.type.dtype)
+        r, ga, gb = b - matrix_product(a, x), a.zeros_like(x.type.dtype), b.zeros_like(x.type.dtype)
         if is_tensor(gx):
             p = self._pseudo_inverse(a, rcond)
             q = adjoint(p)
-            w = matmul(q, gx)
-            outside = gx - matmul(adjoint(a), w)
-            ga += matmul(matmul(q, x), adjoint(outside)) - matmul(w, adjoint(x))
-            ga += matmul(r, adjoint(matmul(p, w)))
+            w = matrix_product(q, gx)
+            outside = gx - matrix_product(adjoint(a), w)
+            ga += matrix_product(matrix_product(q, x), adjoint(outside)) - matrix_product(
+                w, adjoint(x)
+            )
+            ga += matrix_product(r, adjoint(matrix_product(p, w)))
             gb += w
         if is_tensor(gr):
-            ga -= matmul(2 * r * gr, adjoint(x))
+            ga -= matrix_product(2 * r * gr, adjoint(x))
             gb += 2 * r * gr
         if is_tensor(gs):
             u, _, vt = SVD(full_matrices=False)(a)
-            ga += matmul(u * gs, vt)
+            ga += matrix_product(u * gs, vt)
         return [match_dtype(ga, a), match_dtype(gb, b), rcond.zeros_like()]
 
     def pushforward(
@@ -131,13 +133,19 @@ class Lstsq(MatrixOp):
     ) -> list[Variable]:
         (a, b, rcond), (x, squares, _, s) = inputs, outputs
         ta, tb = (t if is_tensor(t) else v.zeros_like() for t, v in zip(tangents, (a, b)))
-        p, r, moved = self._pseudo_inverse(a, rcond), b - matmul(a, x), tb - matmul(ta, x)
-        up = matmul(adjoint(ta), matmul(adjoint(p), x))
-        tx = matmul(p, moved) + matmul(p, matmul(adjoint(p), matmul(adjoint(ta), r)))
-        tx += up - matmul(p, matmul(a, up))
+        p, r, moved = (
+            self._pseudo_inverse(a, rcond),
+            b - matrix_product(a, x),
+            tb - matrix_product(ta, x),
+        )
+        up = matrix_product(adjoint(ta), matrix_product(adjoint(p), x))
+        tx = matrix_product(p, moved) + matrix_product(
+            p, matrix_product(adjoint(p), matrix_product(adjoint(ta), r))
+        )
+        tx += up - matrix_product(p, matrix_product(a, up))
         tr = 2 * functions.real(sum_over(conjugate(r) * moved, axis=0))
         u, _, vt = SVD(full_matrices=False)(a)
-        ts = functions.real(sum_over(conjugate(u) * matmul(ta, adjoint(vt)), axis=0))
+        ts = functions.real(sum_over(conjugate(u) * matrix_product(ta, adjoint(vt)), axis=0))
         return [
             match_dtype(tx, x), match_dtype(tr, squares), disconnected_type(), match_dtype(ts, s),
         ]  # fmt: skip

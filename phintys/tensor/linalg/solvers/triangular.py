@@ -27,7 +27,7 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import matrix_transpose
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul
+from phintys.tensor.dot import matrix_product
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.matrix_op import adjoint, nan_like, triangle
 from phintys.tensor.linalg.routine_parts import fill_nan, has_zero
@@ -88,7 +88,7 @@ class SolveTriangular(SolveBase):
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (a, _), (x,), (ta, tb) = inputs, outputs, tangents
-        return [self._solve(a, tb - matmul(self._read(ta), x), self.lower)]
+        return [self._solve(a, tb - matrix_product(self._read(ta), x), self.lower)]
 
     def _read(self, a: TensorVariable) -> TensorVariable:
         """The triangle that the op reads."""
