@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from phintys.compile.callable import Function, Maker
 from phintys.compile.thunks import Cell, StorageMap, Thunk, map_storage
-from phintys.errors import did_you_mean
+from phintys.errors import UnsupportedError, did_you_mean
 from phintys.graph.origin import annotate
 from phintys.graph.perform import Runner, run_node
 from phintys.graph.replace import graph_replace
@@ -66,6 +66,16 @@ class Linker:
         and updates included.
         """
         raise TypeError(f"{type(self).__name__} does not run FunctionGraphs.")
+
+    def jit_fn(self, f: Function) -> Any:
+        """The framework's function for what ``f`` computes; see `VM`.
+
+        AttributeError if there is none.
+        """
+        found = getattr(f.run, "jit_fn", None)
+        if found is None:
+            raise AttributeError(f"A function of linker {self.name!r} has no jit_fn.")
+        return found
 
     # ----- on its own
     def clone(self, allow_gc: bool | None = None) -> Self:
@@ -265,6 +275,9 @@ class LLVMLinker(GeneratorLinker):
 
         return backend
 
+    def jit_fn(self, f: Function) -> Any:
+        return native_jit_fn(f.made_from)
+
 
 class CLinker(GeneratorLinker):
     """C99, compiled by the system's C compiler."""
@@ -291,6 +304,13 @@ class NumbaLinker(TranspilerLinker):
 
         return backend
 
+    def jit_fn(self, f: Function) -> Any:
+        """The native one; if something needs Python, the function that Numba compiles."""
+        try:
+            return native_jit_fn(f.made_from.with_linker(_OWN["llvm"]))
+        except UnsupportedError:
+            return super().jit_fn(f)
+
 
 class JAXLinker(TranspilerLinker):
     """Each op as a JAX function (`jax_funcify`), compiled by XLA."""
@@ -304,6 +324,18 @@ class JAXLinker(TranspilerLinker):
         from phintys.backends.jax import backend
 
         return backend
+
+
+def native_jit_fn(maker: Maker) -> Any:
+    """A Numba function that calls the machine code of a function by its address.
+
+    UnsupportedError if something in the graph needs Python.
+    """
+    from phintys.backends.llvm import backend
+    from phintys.backends.numba.native import numba_function
+    from phintys.compile.bare import NativeRoutine
+
+    return numba_function(NativeRoutine(backend, maker))
 
 
 _OWN: dict[str, Linker] = {
