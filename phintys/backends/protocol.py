@@ -108,11 +108,11 @@ class Generator(Protocol[A]):
 class Bare(NamedTuple):
     """A routine that runs without Python objects and without the GIL.
 
-    ``address`` is that of a C function ``int64_t f(void *block, int64_t *inputs, int64_t *results)``,
-    ``block`` its first argument.  ``inputs`` has for each input of the graph, shared variables
-    included, the address of C-contiguous, aligned memory, then the lengths.  ``results`` receives
-    for each output, updates included, the memory to free, the address of the result in it, then
-    the lengths.
+    ``address`` is that of a C function
+    ``int64_t f(void *block, int64_t *inputs, int64_t *results)``, ``block`` its first argument.
+    ``inputs`` has for each input of the graph, shared variables included, the address of
+    C-contiguous, aligned memory, then the lengths.  ``results`` receives for each output, updates
+    included, the memory to free, the address of the result in it, then the lengths.
 
     The function returns 0; 1 if a step has failed; 2 if there is not enough memory; 3 if an operand
     is too large for BLAS; -1 if a signal handler has set a Python exception.

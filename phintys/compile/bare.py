@@ -14,7 +14,7 @@ from phintys.compile.failure import explain_failure
 from phintys.compile.native import code_of
 from phintys.errors import UnsupportedError
 from phintys.graph.results import array_type
-from phintys.lowering.program import needs_python
+from phintys.lowering.program import python_step
 
 if TYPE_CHECKING:
     from phintys.backends.protocol import Bare, BareGenerator
@@ -74,7 +74,7 @@ def _code(backend: BareGenerator[Any], maker: Maker) -> Any:
 
     def compile(to_store: bool) -> Any:
         program = maker.program_for_code()
-        found = needs_python(program)
+        found = python_step(program)
         if found is not None:
             raise _needs_python(found)
         return backend.compile_bare(program, to_store)

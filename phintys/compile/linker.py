@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import copy
 import threading
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 from phintys.compile.callable import Function, Maker
@@ -276,7 +278,7 @@ class LLVMLinker(GeneratorLinker):
         return backend
 
     def jit_fn(self, f: Function) -> Any:
-        return native_jit_fn(f.made_from)
+        return _native_jit_fn(f.made_from)
 
 
 class CLinker(GeneratorLinker):
@@ -291,8 +293,15 @@ class CLinker(GeneratorLinker):
         return backend
 
 
-class NumbaLinker(TranspilerLinker):
-    """Each op as a Numba function (`numba_funcify`), compiled by Numba."""
+class NumbaLinker(TranspilerLinker, metaclass=ABCMeta):
+    """Each op as a Numba function (`numba_funcify`), compiled by Numba.
+
+    Where Numba is installed, an `LLVMLinker` counts as an instance too: programs ask for one to
+    learn whether functions have a Numba function, ``f.vm.jit_fn``.
+
+    >>> isinstance(LINKERS["numba"], NumbaLinker), isinstance(LINKERS["c"], NumbaLinker)
+    (True, False)
+    """
 
     name = "numba"
     required_rewrites = ("minimum_compile", "inline_inner_graphs", "numba")
@@ -307,9 +316,14 @@ class NumbaLinker(TranspilerLinker):
     def jit_fn(self, f: Function) -> Any:
         """The native one; if something needs Python, the function that Numba compiles."""
         try:
-            return native_jit_fn(f.made_from.with_linker(_OWN["llvm"]))
+            return _native_jit_fn(f.made_from.with_linker(LLVMLinker()))
         except UnsupportedError:
             return super().jit_fn(f)
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> bool:
+        is_native = cls is NumbaLinker and issubclass(other, LLVMLinker)
+        return True if is_native and find_spec("numba") is not None else NotImplemented
 
 
 class JAXLinker(TranspilerLinker):
@@ -326,7 +340,7 @@ class JAXLinker(TranspilerLinker):
         return backend
 
 
-def native_jit_fn(maker: Maker) -> Any:
+def _native_jit_fn(maker: Maker) -> Any:
     """A Numba function that calls the machine code of a function by its address.
 
     UnsupportedError if something in the graph needs Python.

@@ -471,18 +471,7 @@ def _with_origins(program: Program) -> Iterator[tuple[Step, Any]]:
     return zip(program.steps, program.origins or [None] * len(program.steps))
 
 
-def needs_python(program: Program) -> str | None:
-    """What in a Program needs Python: the name of an op or of a value; None if nothing does."""
-    for step, _ in all_steps(program)[0]:
-        if isinstance(step, (Python, Draw)):
-            return step.name
-        for inner in inner_programs(step):
-            if (found := _object_in(inner)) is not None:
-                return found
-    return _object_in(program)
-
-
-def _object_in(program: Program) -> str | None:
-    """The name of an input or output of a Program that is no array."""
-    slots = (*program.inputs, *program.outputs)
-    return next((s.name or "a value" for s in slots if s.dtype is None), None)
+def python_step(program: Program) -> str | None:
+    """The name of a step of a Program, or of one inside, that needs Python; None if none does."""
+    steps = (step for step, _ in all_steps(program)[0])
+    return next((step.name for step in steps if isinstance(step, (Python, Draw))), None)

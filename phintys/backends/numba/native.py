@@ -31,13 +31,16 @@ _numbers = itertools.count()
 
 
 class CallError(Exception):
-    """Stands in Numba's code for the exception of a failed call, which making it returns."""
+    """Stands in Numba's code for the exception of a failed call: making one raises that.
 
-    def __new__(cls, number: int, status: int) -> Any:
+    Numba makes it when the exception leaves the code that Numba has compiled.
+    """
+
+    def __init__(self, number: int, status: int) -> None:
         function = _functions.get(number)
-        if function is None:
-            return RuntimeError("A compiled function that does not exist any more has failed.")
-        return function.error(status)
+        if function is not None:
+            raise function.error(status)
+        super().__init__("A compiled function that does not exist any more has failed.")
 
 
 def numba_function(function: BareFunction) -> Any:
@@ -50,28 +53,32 @@ def numba_function(function: BareFunction) -> Any:
     The call needs no GIL, and may run in several threads at once.  The machine code lives as long
     as a Numba function, or code compiled by Numba, that calls it.
     """
-    call = _call(function)
-
-    def numba_function(*args: Any) -> Any:
-        return call(args)
-
-    return jit(numba_function)
-
-
-def _call(function: BareFunction) -> Any:
-    """The intrinsic of a tuple of arguments, which Numba compiles to the call."""
     number = next(_numbers)
     _functions[number] = function
 
-    @intrinsic(prefer_literal=False)
-    def call(context: Any, arguments: Any) -> Any:
-        given = tuple(arguments)
-        _check(function, given)
-        outputs = [types.Array(numpy_support.from_dtype(np.dtype(d)), n, "C") for d, n in function.outputs]
-        signature = types.Tuple(outputs)(arguments)
-        return signature, lambda *parts: _Caller(function, number, *parts).results()
+    def numba_function(*args: Any) -> Any:
+        return _call(number, args)
 
-    return call
+    made = jit(numba_function)
+    made.called = function
+    return made
+
+
+@intrinsic(prefer_literal=True)
+def _call(context: Any, number: Any, arguments: Any) -> Any:
+    """The results of a function for a tuple of arguments; Numba keeps intrinsics for ever."""
+    if not isinstance(number, types.Literal):  # Numba tries that too
+        return None
+    function = _functions[number.literal_value]
+    _check(function, tuple(arguments))
+    outputs = [types.Array(_number_type(d), rank, "C") for d, rank in function.outputs]
+    signature = types.Tuple(outputs)(number, arguments)
+    return signature, lambda *parts: _Caller(function, *parts).results()
+
+
+def _number_type(dtype: str) -> Any:
+    """Numba's type of the elements of an array."""
+    return numpy_support.from_dtype(np.dtype(dtype))
 
 
 def _check(function: BareFunction, given: tuple[Any, ...]) -> None:
@@ -80,50 +87,45 @@ def _check(function: BareFunction, given: tuple[Any, ...]) -> None:
         names = ", ".join(name for *_, name in function.inputs)
         raise TypingError(f"{len(given)} argument(s) for {len(function.inputs)} input(s): {names}.")
     for type_, (dtype, rank, name) in zip(given, function.inputs):
-        kind = numpy_support.from_dtype(np.dtype(dtype))
-        if isinstance(type_, types.Array) and (type_.dtype, type_.ndim) == (kind, rank):
-            continue
-        if rank == 0 and isinstance(type_, (types.Number, types.Boolean)):
-            if np.can_cast(numpy_support.as_dtype(type_), dtype, "same_kind"):
-                continue
-        raise TypingError(f"{name} must be an array of dtype {dtype} and rank {rank}, not {type_}.")
+        if not _fits(type_, dtype, rank):
+            wanted = f"an array of dtype {dtype} and rank {rank}"
+            raise TypingError(f"{name} must be {wanted}, not {type_}.")
+
+
+def _fits(type_: Any, dtype: str, rank: int) -> bool:
+    """Whether Numba's type of an argument is one of an input."""
+    if isinstance(type_, types.Array):
+        return (type_.dtype, type_.ndim) == (_number_type(dtype), rank)
+    is_number = rank == 0 and isinstance(type_, (types.Number, types.Boolean))
+    return is_number and np.can_cast(numpy_support.as_dtype(type_), dtype, "same_kind")
 
 
 class _Caller:
     """The code of one call, as the function of an intrinsic that generates code gets it."""
 
     def __init__(
-        self,
-        function: BareFunction,
-        number: int,
-        context: Any,
-        builder: Any,
-        signature: Any,
-        args: Any,
+        self, function: BareFunction, context: Any, builder: Any, signature: Any, args: Any
     ) -> None:
-        self.function, self.number = function, number
-        self.context, self.builder, self.signature = context, builder, signature
-        self.given = cgutils.unpack_tuple(builder, args[0])
+        self.function, self.context, self.builder = function, context, builder
+        self.number, self.types = signature.args[0].literal_value, tuple(signature.args[1])
+        self.answer = signature.return_type
+        self.given = cgutils.unpack_tuple(builder, args[1])
 
     def results(self) -> Any:
         """Emit the call; the tuple of results."""
         builder, context = self.builder, self.context
         routine = self.function.routine
-        # the code that contains the address keeps what is at it, and so does code linked with it
-        context.active_code_library.called = [
-            *getattr(context.active_code_library, "called", ()),
-            self.function,
-        ]
+        # code that contains the address keeps what is there, and so does code linked with it
+        context.active_code_library.called = self.function
         words, copies = self.arguments()
-        outputs = self.signature.return_type.types
-        results = self.memory(sum(2 + output.ndim for output in outputs))
+        results = self.memory(sum(2 + output.ndim for output in self.answer.types))
         kind = ir.FunctionType(_WORD, [_BYTES, _WORD.as_pointer(), _WORD.as_pointer()])
         code = self.address(routine.address, kind.as_pointer())
         status = builder.call(code, [self.address(routine.block, _BYTES), words, results])
         for type_, copy in copies:
             context.nrt.decref(builder, type_, copy)
         self.raise_unless_done(status)
-        return context.make_tuple(builder, self.signature.return_type, self.arrays(results))
+        return context.make_tuple(builder, self.answer, self.arrays(results))
 
     def address(self, value: int, kind: Any) -> Any:
         """A constant address; Numba does not keep code with one on disk."""
@@ -143,10 +145,9 @@ class _Caller:
         def put(value: Any) -> None:
             builder.store(value, builder.gep(words, [_WORD(next(place))]))
 
-        types_ = self.signature.args[0]
-        for type_, value, (dtype, *_) in zip(types_, self.given, self.function.inputs):
+        for type_, value, (dtype, *_) in zip(self.types, self.given, self.function.inputs):
             if not isinstance(type_, types.Array):
-                put(builder.ptrtoint(self.number_in_memory(type_, value, dtype), _WORD))
+                put(builder.ptrtoint(self.stored(type_, value, dtype), _WORD))
                 continue
             if type_.layout != "C" or not type_.aligned:
                 packed = types.Array(type_.dtype, type_.ndim, "C")
@@ -159,12 +160,12 @@ class _Caller:
                 put(length)
         return words, copies
 
-    def number_in_memory(self, type_: Any, value: Any, dtype: str) -> Any:
+    def stored(self, type_: Any, value: Any, dtype: str) -> Any:
         """Emit the store of a number, converted to a dtype; its address."""
-        kind = numpy_support.from_dtype(np.dtype(dtype))
-        value = self.context.cast(self.builder, value, type_, kind)
-        stored = self.context.get_value_as_data(self.builder, kind, value)
-        return cgutils.alloca_once_value(self.builder, stored)
+        wanted = _number_type(dtype)
+        value = self.context.cast(self.builder, value, type_, wanted)
+        data = self.context.get_value_as_data(self.builder, wanted, value)
+        return cgutils.alloca_once_value(self.builder, data)
 
     def raise_unless_done(self, status: Any) -> None:
         """Emit the exception of a call whose status is not 0."""
@@ -178,13 +179,13 @@ class _Caller:
 
     def arrays(self, results: Any) -> list[Any]:
         """Emit the arrays of the results that words describe."""
-        builder, context, place = self.builder, self.context, itertools.count()
+        builder, place = self.builder, itertools.count()
 
         def take() -> Any:
             return builder.load(builder.gep(results, [_WORD(next(place))]))
 
         found = []
-        for type_ in self.signature.return_type.types:
+        for type_ in self.answer.types:
             memory, data = take(), take()
             shape = [take() for _ in range(type_.ndim)]
             found.append(self.array(type_, memory, data, shape))
