@@ -150,10 +150,16 @@ class BareFunction(Protocol):
     """A compiled function as a bare routine, with the types of what it takes and returns."""
 
     routine: Bare
-    #: dtype and rank of each input, its name in messages
-    inputs: Sequence[tuple[str, int, str]]
-    #: dtype and rank of each output
-    outputs: Sequence[tuple[str, int]]
+
+    @property
+    def inputs(self) -> Sequence[tuple[str, int, str]]:
+        """dtype and rank of each input, and its name in messages."""
+        ...
+
+    @property
+    def outputs(self) -> Sequence[tuple[str, int]]:
+        """dtype and rank of each output."""
+        ...
 
     def error(self, status: int) -> BaseException:
         """The exception of a call of this thread that has returned a status that is not 0."""

@@ -47,7 +47,7 @@ def numba_function(function: BareFunction) -> Any:
     """A Numba function of the inputs of a compiled function that returns a tuple of its results.
 
     Arguments are arrays of the inputs' dtypes and ranks, in any memory layout, or numbers for
-    inputs of rank 0; Numba raises a TypingError for others.  Results are new arrays.  The exceptions
+    inputs of rank 0; Numba raises a TypingError for others.  Results are new arrays.  Exceptions
     are those of the compiled function.
 
     The call needs no GIL, and may run in several threads at once.  The machine code lives as long
@@ -64,9 +64,8 @@ def numba_function(function: BareFunction) -> Any:
     return made
 
 
-@intrinsic(prefer_literal=True)
-def _call(context: Any, number: Any, arguments: Any) -> Any:
-    """The results of a function for a tuple of arguments; Numba keeps intrinsics for ever."""
+def _signature_and_code(context: Any, number: Any, arguments: Any) -> Any:
+    """What Numba needs of `_call`: the types, and the function that generates the code."""
     if not isinstance(number, types.Literal):  # Numba tries that too
         return None
     function = _functions[number.literal_value]
@@ -74,6 +73,10 @@ def _call(context: Any, number: Any, arguments: Any) -> Any:
     outputs = [types.Array(_number_type(d), rank, "C") for d, rank in function.outputs]
     signature = types.Tuple(outputs)(number, arguments)
     return signature, lambda *parts: _Caller(function, *parts).results()
+
+
+#: ``_call(number, arguments)``: the results of a function.  One for all: Numba keeps it for ever.
+_call: Any = intrinsic(prefer_literal=True)(_signature_and_code)
 
 
 def _number_type(dtype: str) -> Any:
