@@ -19,6 +19,7 @@ from numba.np import numpy_support
 from numba.np.arrayobj import array_copy, make_array, populate_array
 
 from phintys.backends.numba.dispatch import jit
+from phintys.backends.numba.results import Result
 from phintys.backends.protocol import BareFunction
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -70,7 +71,7 @@ def _signature_and_code(context: Any, number: Any, arguments: Any) -> Any:
         return None
     function = _functions[number.literal_value]
     _check(function, tuple(arguments))
-    outputs = [types.Array(_number_type(d), rank, "C") for d, rank in function.outputs]
+    outputs = [Result(_number_type(dtype), rank) for dtype, rank in function.outputs]
     signature = types.Tuple(outputs)(number, arguments)
     return signature, lambda *parts: _Caller(function, *parts).results()
 
