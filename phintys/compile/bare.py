@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from phintys.compile.callable import Maker
     from phintys.graph.variable import Variable
 
-#: Failures of the last threads are kept, until their exceptions are asked for.
-_MOST_FAILURES = 64
+#: So many failures are kept until their exceptions are asked for: the last ones of different
+#: threads.  Arguments are kept up to so many bytes.
+_MOST_FAILURES, _MOST_BYTES = 16, 2**24
 
 
 class NativeRoutine:
@@ -37,26 +38,34 @@ class NativeRoutine:
         updated = [inputs[position] for position in maker.update_targets]
         self.inputs = [(*_array(v), v.name or f"input {i}") for i, v in enumerate(inputs)]
         self.outputs = [_array(v) for v in [*(o.variable for o in maker.outputs), *updated]]
-        self._failures: dict[int, tuple[list[Any], int]] = {}
+        self._failures: dict[int, tuple[list[Any] | None, int]] = {}
         self.routine: Bare = backend.bind_bare(_code(backend, maker), self._note)
 
     def _note(self, inputs: int, step: int) -> None:
         """Keep copies of the arguments of a failed call, for `error`."""
         words = iter(range(inputs, 2**63, 8))
-        values = [_copy(words, dtype, rank) for dtype, rank, _ in self.inputs]
-        while len(self._failures) >= _MOST_FAILURES:
-            self._failures.pop(next(iter(self._failures)), None)
-        self._failures[threading.get_ident()] = values, step
+        arrays = [_array_at(words, dtype, rank) for dtype, rank, _ in self.inputs]
+        is_small = sum(array.nbytes for array in arrays) <= _MOST_BYTES
+        failures, thread = self._failures, threading.get_ident()
+        failures.pop(thread, None)
+        while len(failures) >= _MOST_FAILURES:
+            failures.pop(next(iter(failures)), None)
+        failures[thread] = [array.copy() for array in arrays] if is_small else None, step
 
     def error(self, status: int) -> BaseException:
-        failure = self._failures.pop(threading.get_ident(), None)
+        failures, thread = self._failures, threading.get_ident()
+        if thread not in failures:  # the call was in a thread that Numba has started
+            thread = next(reversed(failures), thread)
+        failure = failures.pop(thread, None)
         if status != 1 or failure is None:
             kind, arguments = _ERRORS[status]
             return kind(*arguments)
         values, step = failure
+        graph = self.maker.graph
         try:
-            values = [v.type.filter(x) for v, x in zip(self.maker.graph.inputs, values)]
-            explain_failure(self.maker.graph, values, self.maker.program, step)
+            if values is not None:
+                values = [v.type.filter(x) for v, x in zip(graph.inputs, values, strict=True)]
+            explain_failure(graph, values, self.maker.program, step)
         except Exception as error:
             return error
 
@@ -98,8 +107,8 @@ def _array(v: Variable) -> tuple[str, int]:
     return dtype, len(shape)
 
 
-def _copy(words: Iterator[int], dtype: str, rank: int) -> np.ndarray:
-    """A copy of an array, which words at these addresses describe: its address, its lengths."""
+def _array_at(words: Iterator[int], dtype: str, rank: int) -> np.ndarray:
+    """An array in memory that words at these addresses describe: its address, its lengths."""
     address, *shape = (ctypes.c_int64.from_address(next(words)).value for _ in range(1 + rank))
-    data = ctypes.string_at(address, math.prod(shape) * np.dtype(dtype).itemsize)
-    return np.ndarray(shape, dtype, data).copy()
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address))

@@ -1,8 +1,8 @@
 """Numba's type of the arrays that calls of machine code return.
 
-They are arrays like others, but Numba compiles ``array[...] = result`` and ``array[()] = result`` in
-a hundredth of the time: of the two seconds that it takes for others, most go into the message of
-an error.  Programs that call compiled functions from C code copy each result in this way.
+They are arrays like others, but Numba compiles ``array[...] = result`` and ``array[()] = result``
+in a hundredth of the time: of the two seconds that it takes for others, most go into the message
+of an error.  Programs that call compiled functions from C code copy each result in this way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def _as_array(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -
 def _set_all(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Emit an assignment; to the whole of an array of the same dtype and rank it is a loop.
 
-    A C-contiguous array that shares memory with the result has the same elements in the same places.
+    A C-contiguous array that shares memory with the result has the same elements in the same
+    places.
     """
     target_type, index, result_type = signature.args
     is_whole = isinstance(index, types.EllipsisType) or len(index) == 0 == target_type.ndim
@@ -60,7 +61,10 @@ def _set_all(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _step(context: Any, builder: Any, length: Any, given: Any) -> Any:
-    """Emit the step along an axis of the result: 0 if it is repeated; ValueError if it does not fit."""
+    """Emit the step along an axis of the result: 0 if it is repeated.
+
+    Emit a ValueError for the case that the result does not fit.
+    """
     fits = builder.icmp_signed("==", given, length)
     is_one = builder.icmp_signed("==", given, given.type(1))
     with builder.if_then(builder.not_(builder.or_(fits, is_one)), likely=False):

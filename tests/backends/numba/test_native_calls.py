@@ -209,6 +209,36 @@ def test_numba_code_catches_errors():
     assert isinstance(error_of(add, V, V[:2]), ShapeError)
 
 
+def test_large_arguments_of_a_failed_call_are_not_kept():
+    x, y = pt.dvectors("x", "y")
+    jit_fn = phintys.function([x, y], x + y).vm.jit_fn
+    large = np.ones(2**21 + 1)
+    error = error_of(jit_fn, large, large[1:])
+    assert isinstance(error, ShapeError)
+    assert "x has shape" not in str(error)
+    assert "x has shape (3,)" in str(error_of(jit_fn, V, V[1:]))
+
+
+def test_the_error_of_a_call_in_a_thread_of_numba():
+    x, y = pt.dvectors("x", "y")
+    called = phintys.function([x, y], x + y).vm.jit_fn.called
+    status = []
+
+    def work():
+        a = np.ones(3)
+        words = np.array([a.ctypes.data, 2, a.ctypes.data, 3], "int64")
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *3 * [ctypes.c_void_p])
+        call = kind(called.routine.address)
+        status.append(call(called.routine.block, words.ctypes.data, words.ctypes.data))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert status == [1]
+    assert "x has shape (2,), y has shape (3,)" in str(called.error(1))
+    assert "arguments are not known" in str(called.error(1))
+
+
 def test_too_little_memory():
     n = pt.lscalar("n")
     f = phintys.function([n], pt.zeros((n, n)))
