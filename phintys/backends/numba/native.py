@@ -7,6 +7,7 @@ machine code has allocated.
 from __future__ import annotations
 
 import itertools
+import secrets
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,17 +19,18 @@ from numba.extending import intrinsic
 from numba.np import numpy_support
 from numba.np.arrayobj import array_copy, make_array, populate_array
 
-from phintys.backends.numba.dispatch import jit
+from phintys.backends.numba.dispatch import MISSING_DTYPES, jit
 from phintys.backends.numba.results import Result
 from phintys.backends.protocol import BareFunction
+from phintys.errors import UnsupportedError
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 #: The place of ``manage_memory`` in the table of Numba's C functions (``nrt_external.h``).
 _MANAGE_MEMORY = 2
 
-#: The functions whose calls may fail, by the number that the exception in Numba's code has.
+#: The functions, by the numbers that stand for them in Numba's code.  Numbers are random: one from
+#: another process, in a pickle, stands for nothing.
 _functions: WeakValueDictionary[int, BareFunction] = WeakValueDictionary()
-_numbers = itertools.count()
 
 
 class CallError(Exception):
@@ -53,8 +55,13 @@ def numba_function(function: BareFunction) -> Any:
 
     The call needs no GIL, and may run in several threads at once.  The machine code lives as long
     as a Numba function, or code compiled by Numba, that calls it.
+
+    Raises UnsupportedError if Numba has no arrays of a dtype.
     """
-    number = next(_numbers)
+    for dtype, *_ in (*function.inputs, *function.outputs):
+        if dtype in MISSING_DTYPES:
+            raise UnsupportedError(f"Numba has no arrays of dtype {dtype}.")
+    number = secrets.randbits(62)
     _functions[number] = function
 
     def numba_function(*args: Any) -> Any:
@@ -69,7 +76,12 @@ def _signature_and_code(context: Any, number: Any, arguments: Any) -> Any:
     """What Numba needs of `_call`: the types, and the function that generates the code."""
     if not isinstance(number, types.Literal):  # Numba tries that too
         return None
-    function = _functions[number.literal_value]
+    function = _functions.get(number.literal_value)
+    if function is None:
+        raise TypingError(
+            "This Numba function was made in another process: pickle the compiled function f "
+            "instead, and use its f.vm.jit_fn."
+        )
     _check(function, tuple(arguments))
     outputs = [Result(_number_type(dtype), rank) for dtype, rank in function.outputs]
     signature = types.Tuple(outputs)(number, arguments)

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -159,6 +160,23 @@ def test_a_function_has_one_and_copies_and_pickles_have_their_own():
         np.testing.assert_array_equal(other.vm.jit_fn(V)[0], f.vm.jit_fn(V)[0])
 
 
+def test_without_inputs_and_without_results():
+    s = phintys.shared(V, "s")
+    assert phintys.function([], []).vm.jit_fn() == ()
+    np.testing.assert_array_equal(phintys.function([], pt.zeros(3)).vm.jit_fn()[0], np.zeros(3))
+    (new,) = phintys.function([], [], updates={s: s + 1}).vm.jit_fn(V)
+    np.testing.assert_array_equal(new, V + 1)
+
+
+def test_the_numba_function_is_of_one_process():
+    jit_fn = phintys.function([], pt.zeros(3)).vm.jit_fn
+    pickled = pickle.dumps(jit_fn)
+    np.testing.assert_array_equal(pickle.loads(pickled)()[0], np.zeros(3))
+    script = "import pickle, sys; pickle.load(sys.stdin.buffer)()"
+    run = subprocess.run([sys.executable, "-c", script], input=pickled, capture_output=True)
+    assert b"was made in another process" in run.stderr
+
+
 # ------------------------------------------------------------------------------------ errors
 
 
@@ -270,6 +288,9 @@ def test_what_needs_python():
         vm = phintys.function([x], output).vm
         with pytest.raises(UnsupportedError, match=f'{what}.* needs Python.*mode "NUMBA"'):
             _ = vm.jit_fn
+    half = pt.tensor("half", shape=(None,), dtype="float16")
+    with pytest.raises(UnsupportedError, match="Numba has no arrays of dtype float16"):
+        _ = phintys.function([half], half + 1).vm.jit_fn
     in_object_mode = phintys.function([x], doubled(x) + 1, mode="NUMBA").vm.jit_fn
     assert not is_native(in_object_mode)
     np.testing.assert_array_equal(in_object_mode(V)[0], V * 2 + 1)
