@@ -15,6 +15,7 @@ import weakref
 
 import numpy as np
 import pytest
+from tiers import rest
 
 import phintys
 import phintys.tensor as pt
@@ -101,6 +102,7 @@ def test_numba_code_calls_it(mode):
     np.testing.assert_allclose(descend(np.zeros(3), V, 60), V)
 
 
+@rest
 def test_results_are_arrays_like_others_in_numba_code():
     x = pt.dvector("x")
     jit_fn = phintys.function([x], [x.sum(), x + 1, pt.outer(x, x)]).vm.jit_fn
