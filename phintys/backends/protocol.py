@@ -8,7 +8,7 @@ reference, which explains failures.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from phintys.graph.fgraph import FunctionGraph
@@ -102,6 +102,67 @@ class Generator(Protocol[A]):
         names
             of the arguments, for calls by name; empty if these go to ``into.call_converted``
         """
+        ...
+
+
+class Bare(NamedTuple):
+    """A routine that runs without Python objects and without the GIL.
+
+    ``address`` is that of a C function
+    ``int64_t f(void *block, int64_t *inputs, int64_t *results)``, ``block`` its first argument.
+    ``inputs`` has for each input of the graph, shared variables included, the address of
+    C-contiguous, aligned memory, then the lengths.  ``results`` receives for each output, updates
+    included, the memory to free, the address of the result in it, then the lengths.
+
+    The function returns 0; 1 if a step has failed; 2 if there is not enough memory; 3 if an operand
+    is too large for BLAS; -1 if a signal handler has set a Python exception.
+
+    ``free`` is the address of the C function ``void free(void *memory)`` for results.
+    The code lives as long as the object ``code``.
+    """
+
+    address: int
+    block: int
+    free: int
+    code: object
+
+
+class BareGenerator(Generator[A], Protocol[A]):
+    """A generator that also makes routines for callers without Python."""
+
+    def compile_bare(self, program: Program, to_store: bool = False) -> A:
+        """The code of the bare routine of a Program in which nothing needs Python.
+
+        ``to_store`` is that of `compile`.
+        """
+        ...
+
+    def bind_bare(self, artifact: A, failed: Callable[[int, int], None]) -> Bare:
+        """The routine.
+
+        ``failed(inputs, step)`` is called, with the GIL, when a step has failed: with the address
+        of ``inputs``, which are as the caller gave them.
+        """
+        ...
+
+
+class BareFunction(Protocol):
+    """A compiled function as a bare routine, with the types of what it takes and returns."""
+
+    routine: Bare
+
+    @property
+    def inputs(self) -> Sequence[tuple[str, int, str]]:
+        """dtype and rank of each input, and its name in messages."""
+        ...
+
+    @property
+    def outputs(self) -> Sequence[tuple[str, int]]:
+        """dtype and rank of each output."""
+        ...
+
+    def error(self, status: int) -> BaseException:
+        """The exception of a call of this thread that has returned a status that is not 0."""
         ...
 
 

@@ -100,6 +100,10 @@ class Maker(Protocol):
         """A maker of the same function of other shared variables, of the same types."""
         ...
 
+    def with_linker(self, linker: Any) -> Maker:
+        """A maker of the same function with another linker."""
+        ...
+
     def rebuild(self, values: list[Any], trust_input: bool, defaults: list[Any] = ...) -> Any:
         """A callable whose shared variables hold ``values``."""
         ...

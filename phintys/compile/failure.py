@@ -9,16 +9,17 @@ from phintys.errors import ShapeError
 from phintys.graph.origin import describe
 
 
-def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int) -> NoReturn:
+def explain_failure(fgraph: Any, values: Sequence[Any] | None, program: Any, step: int) -> NoReturn:
     """Raise the exception of a failed check of lengths or indices in compiled code.
 
     The reference backend computes the graph again to find the message, and the line of the user's
-    program.  It does not run ops of users again; if the error depends on one of those, it is
-    described by the failed ``step`` alone.
+    program.  It does not run ops of users again; if the error depends on one of those, or if the
+    ``values`` are None, it is described by the failed ``step`` alone.
     """
     from phintys.backends.numpy.run import find_error
 
-    raise find_error(fgraph, values) or _error_of_step(program, step)
+    found = None if values is None else find_error(fgraph, values)
+    raise found or _error_of_step(program, step)
 
 
 _OUT_OF_RANGE = (

@@ -467,6 +467,14 @@ class FunctionMaker:
         new._settings = self._settings
         return new
 
+    @exclusive
+    def with_linker(self, linker: Linker) -> FunctionMaker:
+        """A maker of the same function with another linker."""
+        spec = self._specification_of(self.spec.fgraph, self.shared, {})
+        new = _rebuild(type(self), spec, self.mode.with_linker(linker), self.name, rewritten=False)
+        new._settings = self._settings
+        return new
+
     def _specification_of(
         self,
         fgraph: FunctionGraph,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import copy
 import threading
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 from phintys.compile.callable import Function, Maker
 from phintys.compile.thunks import Cell, StorageMap, Thunk, map_storage
-from phintys.errors import did_you_mean
+from phintys.errors import UnsupportedError, did_you_mean
 from phintys.graph.origin import annotate
 from phintys.graph.perform import Runner, run_node
 from phintys.graph.replace import graph_replace
@@ -66,6 +68,16 @@ class Linker:
         and updates included.
         """
         raise TypeError(f"{type(self).__name__} does not run FunctionGraphs.")
+
+    def jit_fn(self, f: Function) -> Any:
+        """The framework's function for what ``f`` computes; see `VM`.
+
+        AttributeError if there is none.
+        """
+        found = getattr(f.run, "jit_fn", None)
+        if found is None:
+            raise AttributeError(f"A function of linker {self.name!r} has no jit_fn.")
+        return found
 
     # ----- on its own
     def clone(self, allow_gc: bool | None = None) -> Self:
@@ -265,6 +277,9 @@ class LLVMLinker(GeneratorLinker):
 
         return backend
 
+    def jit_fn(self, f: Function) -> Any:
+        return _native_jit_fn(f.made_from)
+
 
 class CLinker(GeneratorLinker):
     """C99, compiled by the system's C compiler."""
@@ -278,8 +293,15 @@ class CLinker(GeneratorLinker):
         return backend
 
 
-class NumbaLinker(TranspilerLinker):
-    """Each op as a Numba function (`numba_funcify`), compiled by Numba."""
+class NumbaLinker(TranspilerLinker, metaclass=ABCMeta):
+    """Each op as a Numba function (`numba_funcify`), compiled by Numba.
+
+    Where Numba is installed, an `LLVMLinker` counts as an instance too: programs ask for one to
+    learn whether functions have a Numba function, ``f.vm.jit_fn``.
+
+    >>> isinstance(LINKERS["numba"], NumbaLinker), isinstance(LINKERS["c"], NumbaLinker)
+    (True, False)
+    """
 
     name = "numba"
     required_rewrites = ("minimum_compile", "inline_inner_graphs", "numba")
@@ -290,6 +312,18 @@ class NumbaLinker(TranspilerLinker):
         from phintys.backends.numba import backend
 
         return backend
+
+    def jit_fn(self, f: Function) -> Any:
+        """The native one; if something needs Python, the function that Numba compiles."""
+        try:
+            return _native_jit_fn(f.made_from.with_linker(LLVMLinker()))
+        except UnsupportedError:
+            return super().jit_fn(f)
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> bool:
+        is_native = cls is NumbaLinker and issubclass(other, LLVMLinker)
+        return True if is_native and find_spec("numba") is not None else NotImplemented
 
 
 class JAXLinker(TranspilerLinker):
@@ -304,6 +338,18 @@ class JAXLinker(TranspilerLinker):
         from phintys.backends.jax import backend
 
         return backend
+
+
+def _native_jit_fn(maker: Maker) -> Any:
+    """A Numba function that calls the machine code of a function by its address.
+
+    UnsupportedError if something in the graph needs Python.
+    """
+    from phintys.backends.llvm import backend
+    from phintys.backends.numba.native import numba_function
+    from phintys.compile.bare import NativeRoutine
+
+    return numba_function(NativeRoutine(backend, maker))
 
 
 _OWN: dict[str, Linker] = {

@@ -154,6 +154,12 @@ class Mode:
         vars(new).update(vars(self), provided_optimizer=query)
         return new
 
+    def with_linker(self, linker: Linker) -> Self:
+        """A mode with another linker and the same selection of rewrites."""
+        new = self._derive(self.provided_optimizer)
+        new.linker = linker
+        return new
+
     def including(self, *tags: str) -> Self:
         """A mode that also applies the rewrites with one of the tags."""
         return self._derive(self.provided_optimizer.including(*tags))

@@ -8,7 +8,7 @@ lowered again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -55,19 +55,35 @@ def _converting_class(cls: type) -> type:
 
 
 def _artifact(backend: Generator[Any], maker: Maker) -> Any:
-    """The code of a function: from memory, from disk, or compiled."""
+    """The code of a function that Python calls."""
     single = maker.unpack == "single"
+    return code_of(
+        backend,
+        maker,
+        "f",
+        lambda to_store: backend.compile(maker.program_for_code(), single, to_store),
+    )
+
+
+def code_of(
+    backend: Generator[Any], maker: Maker, kind: str, compile: Callable[[bool], Any]
+) -> Any:
+    """The code of a function: from memory, from disk, or compiled.
+
+    ``kind`` is a letter for the kind of routine; ``compile(to_store)`` makes the code, which will
+    be stored or not.
+    """
     key = maker.key
     if key is None:
-        return backend.compile(maker.program_for_code(), single)
-    name = code_cache.name_of("f", backend.surroundings(), key)
+        return compile(False)
+    name = code_cache.name_of(kind, backend.surroundings(), key)
     found = _recent[name]
     if found is not None:
         return found
     payload = code_cache.read(name)
     found = None if payload is None else backend.load(payload, len(maker.shared))
     if found is None:
-        found = backend.compile(maker.program_for_code(), single, to_store=True)
+        found = compile(True)
         payload = backend.dump(found)
         if payload is not None:
             code_cache.write(name, payload)

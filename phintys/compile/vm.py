@@ -31,8 +31,12 @@ class VM:
     compute_map
         variable of ``fgraph`` -> cell that says whether its value is known before a call
     jit_fn
-        in modes NUMBA and JAX the compiled function, from the values of all inputs of the graph
-        to a tuple of the values of all its outputs; AttributeError in others
+        the Numba function (by default, and in mode NUMBA) or the JAX function (in mode JAX) of the
+        values of all inputs of the graph, shared variables included, that returns a tuple of the
+        values of all its outputs, updates included; AttributeError in other modes.  By default, and
+        in mode NUMBA if no op needs Python, it calls machine code, without Python and the GIL.  If
+        one does, it is an UnsupportedError by default, and in mode NUMBA a function that Numba
+        compiles.
 
     ``function`` is the `Function`.
 
@@ -70,13 +74,9 @@ class VM:
     def compute_map(self) -> dict[Variable, list[bool]]:
         return {v: [v.owner is None] for v in self.storage_map}
 
-    @property
+    @cached_property
     def jit_fn(self) -> Any:
-        found = getattr(getattr(self._function, "run", None), "jit_fn", None)
-        if found is None:
-            mode = self._function.maker.linker.name
-            raise AttributeError(f"A function of linker {mode!r} has no jit_fn.")
-        return found
+        return self._function.maker.linker.jit_fn(self._function)
 
     def __call__(self) -> None:
         f = self._function

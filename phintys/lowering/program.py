@@ -469,3 +469,9 @@ def all_steps(program: Program) -> tuple[list[tuple[Step, Any]], dict[tuple[Step
 
 def _with_origins(program: Program) -> Iterator[tuple[Step, Any]]:
     return zip(program.steps, program.origins or [None] * len(program.steps))
+
+
+def python_step(program: Program) -> str | None:
+    """The name of a step of a Program, or of one inside, that needs Python; None if none does."""
+    steps = (step for step, _ in all_steps(program)[0])
+    return next((step.name for step in steps if isinstance(step, (Python, Draw))), None)

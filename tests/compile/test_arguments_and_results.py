@@ -231,7 +231,8 @@ def test_the_virtual_machine(mode, xys):
     assert cells[f.maker.fgraph.inputs[1]] is w.container.storage
     assert f.vm.compute_map[f.maker.fgraph.inputs[0]] == [True]
     assert set(f.vm.nodes) == f.maker.fgraph.apply_nodes
-    assert not hasattr(f.vm, "jit_fn")
+    if mode not in ("FAST_RUN", "NUMBA", "JAX"):
+        assert not hasattr(f.vm, "jit_fn")
     f.free()
     assert f.output_storage[0].value is None
 

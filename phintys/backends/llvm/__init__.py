@@ -19,7 +19,7 @@ from phintys import bitgen
 from phintys.backends.llvm.machine import jit, stored
 from phintys.backends.llvm.machine.image import Code
 from phintys.backends.llvm.machine.target import OPTIMISED, PROMOTED, current, surroundings
-from phintys.backends.llvm.runtime import symbols
+from phintys.backends.llvm.runtime import cpython, symbols
 from phintys.backends.llvm.runtime.callable import (
     CHECKED,
     STRICT,
@@ -28,9 +28,10 @@ from phintys.backends.llvm.runtime.callable import (
     bind_code,
     make_native_class,
 )
-from phintys.backends.protocol import FunctionObject, Generator
+from phintys.backends.protocol import Bare, BareGenerator, FunctionObject
 
 if TYPE_CHECKING:
+    from phintys.backends.llvm.routine.entry import EntryCode
     from phintys.lowering.program import Program
 
 __all__ = ["Native", "backend", "bind", "compile_program", "generate"]
@@ -71,10 +72,14 @@ def generate(program: Program, single: bool = False, to_store: bool = False) -> 
     """
     # imported here: a process whose functions all come from the cache saves 27 of 130 ms
     from phintys.backends.llvm.routine.entry import emit_entry
+
+    return _machine_code(emit_entry(program, single), to_store)
+
+
+def _machine_code(entry: EntryCode, to_store: bool) -> Native:
     from phintys.backends.llvm.routine.module import module_text
 
     resolve = symbols.resolver(current())
-    entry = emit_entry(program, single)
     text = module_text(entry)
     level = PROMOTED if entry.has_loops else OPTIMISED
     if not to_store or not stored.can_be_kept(entry.words):
@@ -91,6 +96,11 @@ class LLVM:
 
     def compile(self, program: Program, single: bool = False, to_store: bool = False) -> Native:
         return generate(program, single, to_store)
+
+    def compile_bare(self, program: Program, to_store: bool = False) -> Native:
+        from phintys.backends.llvm.routine.bare import emit_bare
+
+        return _machine_code(emit_bare(program), to_store)
 
     def dump(self, artifact: Native) -> bytes | None:
         code = artifact.code
@@ -126,8 +136,15 @@ class LLVM:
         )
         into.loader = artifact.library.loader
 
+    def bind_bare(self, artifact: Native, failed: Callable[[int, int], None]) -> Bare:
+        library = artifact.library
+        words = _addresses(artifact.words, (), failed, failed, ())
+        block = Block(words, (failed, artifact.words, library))
+        free = cpython.symbols()["PyMem_RawFree"]
+        return Bare(library.address(_ENTRY), block.address, free, block)
 
-backend: Generator[Native] = LLVM()
+
+backend: BareGenerator[Native] = LLVM()
 
 
 def bind(

@@ -1,6 +1,7 @@
 """From a Program to one routine as IR text.
 
     entry.py          emit_entry: arguments, steps, results, exits
+    bare.py           emit_bare: the same for callers without Python
     frame.py          state of a routine: text, words, references, memory, the GIL
     body.py           the slots of one Program: memory, lengths, groups of steps
     steps.py          one step, dispatched on its kind

@@ -167,7 +167,7 @@ class Body:
     def inner(self, step: Step, place: int = 0) -> Body:
         """The body of an inner Program of a step: the one at position ``place``."""
         program, first = inner_programs(step)[place], self.frame.starts[step, place]
-        inner = Body(self.frame, program, self.emit, first, self.first + step.step)
+        inner = type(self)(self.frame, program, self.emit, first, self.first + step.step)
         inner.words = dict(self.words)
         return inner
 
@@ -203,9 +203,7 @@ class Body:
             self.match(slot, target.lengths)
             self.addresses[slot.number] = target.address or ""
         elif slot.kind == "output":
-            dims = self.dims_of(slot)
-            call = f"call ptr @phintys_empty(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)})"
-            self.hold(slot, *self.frame.obtain(call))
+            self.make_output(slot)
         elif slot.kind == "temp":
             number = slot.number if slot.storage is None else slot.storage
             if number not in self.blocks:
@@ -217,6 +215,12 @@ class Body:
                 self.addresses[slot.number] = block
         else:
             raise ValueError(f"slot {slot.number} ({slot.kind} {slot.name}) is used but not filled")
+
+    def make_output(self, slot: Slot) -> None:
+        """Emit the allocation of an output: a new array."""
+        dims = self.dims_of(slot)
+        call = f"call ptr @phintys_empty(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)})"
+        self.hold(slot, *self.frame.obtain(call))
 
     def match(self, slot: Slot, lengths: Sequence[str]) -> None:
         """Emit a check that an output of an inner Program has the expected lengths."""

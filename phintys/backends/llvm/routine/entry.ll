@@ -27,6 +27,7 @@ declare ptr @phintys_copy(i64, ptr, ptr, ptr, i64)
 declare ptr @phintys_empty(i64, ptr, ptr)
 declare ptr @phintys_failed(ptr, ptr, i64)
 declare void @phintys_free(ptr, i64)
+declare i64 @phintys_noted(ptr, ptr, i64)
 declare ptr @phintys_miss(ptr, ptr, i64, ptr)
 declare preserve_mostcc i64 @phintys_poll() cold
 declare void @phintys_release(ptr, i64)

@@ -37,8 +37,6 @@ from phintys.backends.llvm.runtime.callable import CHECKED, MODE_OFFSET
 from phintys.backends.llvm.runtime.cpython import LAYOUT, offsets
 from phintys.lowering.program import Call, External, Program, Slot, all_steps
 
-_SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
-
 
 class EntryCode(NamedTuple):
     """The routine, its kernels, and the ``declare`` lines of what it calls.
@@ -64,23 +62,25 @@ def emit_entry(program: Program, single: bool = False) -> EntryCode:
 class Routine(Frame):
     """The text of one routine: arguments, steps, results and exits."""
 
+    signature = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
+    body_class = Body
+
     def __init__(self, program: Program) -> None:
         super().__init__(program.n_arguments, thread_count())
         self.program = program
         self.starts = all_steps(program)[1]
-        self.body = Body(self, program, steps.emit)
+        self.body = self.body_class(self, program, steps.emit)
 
     # ----- the routine
     def emit(self, single: bool) -> EntryCode:
         self.arguments()
-        updated = {self.program.inputs[number].number for number in self.program.updates}
-        self.body.shared(self.program.inputs[self.program.n_arguments :], updated)
+        self.shared()
         self.body.constants()
         self.body.run()
         self.results(single)
         self.failures()
         plain = "" if self.is_worth_optimising() else " noinline optnone"
-        ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.start(), 1)
+        ir = self.out.text(self.signature + plain).replace("entry:\n", "entry:\n" + self.start(), 1)
         ir = self.positions.text() + ir
         words, inlined = tuple(self.words), frozenset(self.inlined)
         return EntryCode(ir, self.kernels, frozenset(self.declares), words, inlined, self.has_loops)
@@ -160,6 +160,11 @@ class Routine(Frame):
         self.body.addresses[slot.number] = out.value(
             f"phi ptr [{memory}, %{numbers_end}], [{data}, %{arrays_end}]"
         )
+
+    def shared(self) -> None:
+        """Emit what reads the shared variables."""
+        updated = {self.program.inputs[number].number for number in self.program.updates}
+        self.body.shared(self.program.inputs[self.program.n_arguments :], updated)
 
     # ----- the end
     def results(self, single: bool) -> None:

@@ -52,8 +52,7 @@ class Frame:
     def start(self) -> str:
         """The text of the prologue; made last, when the sizes of its arrays are known."""
         lines = [
-            f"%block.at = getelementptr i8, ptr %self, i64 {DATA_OFFSET}",
-            "%block = load ptr, ptr %block.at",
+            *self.find_block(),
             f"%owned = alloca [{self.owned + 1} x ptr], align 8",
             f"%works = alloca [{self.works + 1} x ptr], align 8",
         ]
@@ -66,6 +65,13 @@ class Frame:
                 size = 8 * count
                 lines.append(f"call void @llvm.memset.p0.i64(ptr {name}, i8 0, i64 {size}, i1 0)")
         return "".join(f"  {line}\n" for line in lines)
+
+    def find_block(self) -> list[str]:
+        """The text that defines ``%block``, the address of the block."""
+        return [
+            f"%block.at = getelementptr i8, ptr %self, i64 {DATA_OFFSET}",
+            "%block = load ptr, ptr %block.at",
+        ]
 
     def word(self, kind: str, value: Any) -> int:
         """Add a word to the block; its position."""

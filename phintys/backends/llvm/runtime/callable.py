@@ -40,6 +40,9 @@ MODE_OFFSET = VECTORCALL_OFFSET + 16
 #: argument that fails the test is an error instead of a call of ``slow``.
 CHECKED, TRUSTED, STRICT = 0, 1, 2
 
+#: What a bare routine (``routine/bare.py``) returns.
+DONE, FAILED, MEMORY, LARGE, RAISED = 0, 1, 2, 3, -1
+
 _HAVE_VECTORCALL = 1 << 11
 _DEFAULT_FLAGS = 1 << 18
 _BASETYPE = 1 << 10

@@ -15,7 +15,9 @@ import numpy as np
 
 from phintys.backends.llvm.runtime.callable import (
     DATA_OFFSET,
+    FAILED,
     MODE_OFFSET,
+    RAISED,
     STRICT,
     VECTORCALL_OFFSET,
 )
@@ -140,6 +142,8 @@ def layout() -> dict[str, int]:
         "vectorcall": VECTORCALL_OFFSET,
         "block": DATA_OFFSET,
         "mode": MODE_OFFSET,
+        "failed_status": FAILED,
+        "raised_status": RAISED,
     }
 
 

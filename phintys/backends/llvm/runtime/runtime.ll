@@ -511,6 +511,30 @@ done:
   ret ptr null
 }
 
+; A step of a bare routine failed: let the callback note the arguments, unless an exception is set
+; already, by a handler of signals.  The status of the routine.  The thread may have no GIL.
+define i64 @phintys_noted(ptr %block, ptr %args, i64 %step) noinline optnone {
+  %state = call i32 @PyGILState_Ensure()
+  %before = call ptr @PyErr_Occurred()
+  %unset = icmp eq ptr %before, null
+  br i1 %unset, label %ask, label %end
+ask:
+  %function.at = getelementptr ptr, ptr %block, i64 1
+  %function = load ptr, ptr %function.at
+  %word = ptrtoint ptr %args to i64
+  %address = call ptr @PyLong_FromLongLong(i64 %word)
+  %number = call ptr @PyLong_FromLongLong(i64 %step)
+  %result = call ptr @phintys_callback(ptr %function, ptr %address, ptr %number)
+  call void @Py_DecRef(ptr %result)
+  br label %end
+end:
+  %after = call ptr @PyErr_Occurred()
+  %failed = icmp eq ptr %after, null
+  %status = select i1 %failed, i64 $failed_status, i64 $raised_status
+  call void @PyGILState_Release(i32 %state)
+  ret i64 %status
+}
+
 ; ---------------------------------------------------------------- arguments that do not fit
 
 ; Whether an argument only misses the memory layout.  Arrays of subclasses are not copied here: some
