@@ -24,6 +24,7 @@ from phintys.tensor.einsum import einsum_op
 from phintys.tensor.join import Join
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.raise_op import assert_op
+from phintys.tensor.reduce import Min
 from phintys.tensor.rules.folding import fold_constants
 from phintys.tensor.shape import ScalarFromTensor, SpecifyShape, TensorFromScalar
 from phintys.tensor.type import TensorType
@@ -76,6 +77,7 @@ FUNCTIONS = {
     "false": pt.constant(np.array(False)),
     "assert_op": assert_op,
     "Join": Join,
+    "Min": Min,
     "Blockwise": Blockwise,
     "Dot": Dot,
     "einsum_op": einsum_op,
@@ -115,6 +117,7 @@ def build(text, pattern="vectors", dtype="float64"):
 DOMAINS = {
     "reals": lambda rng, shape: rng.normal(scale=2, size=shape),
     "below inf": lambda rng, shape: rng.normal(scale=2, size=shape),
+    "with a negative": lambda rng, shape: rng.normal(scale=2, size=shape),
     "orders": lambda rng, shape: rng.uniform(0.05, 4, shape),
     "positive": lambda rng, shape: rng.uniform(0.05, 4, shape),
     "negative": lambda rng, shape: -rng.uniform(0.05, 4, shape),
