@@ -21,7 +21,7 @@ from phintys.tensor.join import concatenate
 from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
 from phintys.tensor.reshape import reshape
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
-from phintys.tensor.rules.match import at, is_float, literal, number
+from phintys.tensor.rules.match import at, literal, number
 from phintys.tensor.shape import length
 from phintys.tensor.sort import SortOp
 from phintys.tensor.variable import TensorVariable

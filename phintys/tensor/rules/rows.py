@@ -459,7 +459,7 @@ def equal_negations(ctx: Context, node: Apply) -> Replacement:
 @rule(
     "-switch(c, -x, 0) -> switch(c, x, 0)",
     "neg(switch(condition, below, zero))",
-    given={"zero": lambda v: _is_zero(v)},
+    given={"below": is_float, "zero": lambda v: _is_zero(v)},
     single_use=True,
     phase="rows",
     law="rounding",
