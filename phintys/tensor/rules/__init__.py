@@ -88,7 +88,7 @@ FAST_RUN, FAST_COMPILE = "fast_run", "fast_compile"
 BOTH = (FAST_RUN, FAST_COMPILE)
 
 recognised = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=rows.WhereRowsAre)
-canonicalize = EquilibriumDB(ignore_newtrees=False)
+canonicalize = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=folding.FoldsRegions)
 stabilize = EquilibriumDB(ignore_newtrees=False)
 blas_opt = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=products.WhereProductsAre)
 assumptions = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=structured.WhereAssumptionsAre)

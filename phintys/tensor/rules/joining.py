@@ -98,7 +98,7 @@ def join_of_vectors(ctx: Context, node: Apply) -> Replacement:
 
 
 def _items(x: Variable) -> list[Variable]:
-    """The 0-d tensors of which a vector is made, by `MakeVector` or a new axis; none if it is not."""
+    """The 0-d tensors of which `MakeVector`, or a new axis, makes a vector; else none."""
     node = x.owner
     if node is None or x.type.ndim != 1:
         return []
