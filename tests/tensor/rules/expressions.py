@@ -62,6 +62,12 @@ PATTERNS = {
     "ranks 3 and 1": [(None, None, None), (None,), (None, 1)],
 }
 LENGTHS = (2, 3, 3)
+
+
+class Named(elemwise.Elemwise):
+    """A class of elementwise functions of a user."""
+
+
 FUNCTIONS = {
     **{name: getattr(pt, name) for name in pt.__dict__ if not name.startswith("_")},
     **{name: getattr(elemwise.functions, name) for name in elemwise.TABLE},
@@ -78,6 +84,7 @@ FUNCTIONS = {
     "assert_op": assert_op,
     "Join": Join,
     "Min": Min,
+    "Named": lambda name: Named(elemwise.TABLE[name]),
     "Blockwise": Blockwise,
     "Dot": Dot,
     "einsum_op": einsum_op,
