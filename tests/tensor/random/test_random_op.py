@@ -17,6 +17,7 @@ from phintys.tensor.random.utils import (
     compute_batch_shape,
     custom_rng_deepcopy,
     default_supp_shape_from_params,
+    normalize_size_param,
     params_broadcast_shapes,
     supp_shape_from_ref_param_shape,
 )

@@ -52,6 +52,7 @@ CANONICAL = {
     "set_subtensor(x[1:], y)[1:]": "y",
     "(x + y).shape[0]": "Shape_i{0}(x)",
     "arange(n).shape[0]": "Maximum(n, 0)",
+    "empty((n,)).shape[0]": "n",
     "set_subtensor(x[:2], alloc(s, 2))": "SetSubtensor{:stop}(x, Alloc(s, 2), 2)",
     "Named('add')(f, constant([1, 2], dtype='int8'))": "Add(f, [1.0, 2.0])",
     "cast(cast(f, 'float64'), 'float32')": "f",
