@@ -134,9 +134,10 @@ def _closed_nodes(fgraph: FunctionGraph) -> dict[Apply, int]:
     """
     found: dict[Apply, int] = {}
     for node in fgraph.toposort():
-        given = [_size(v) if isinstance(v, Constant) else found.get(v.owner) for v in node.inputs]
-        known = [n for n in given if n is not None]
-        if not known or len(known) < len(given) or not _has_arrays(node):
+        constants = [_size(v) for v in node.inputs if isinstance(v, Constant)]
+        computed = [found[v.owner] for v in node.inputs if v.owner is not None and v.owner in found]
+        known = [*constants, *computed]
+        if not known or len(known) < len(node.inputs) or not _has_arrays(node):
             continue
         if _known_size(node) <= MAX_INTERMEDIATE and node.op.do_constant_folding(fgraph, node):
             found[node] = max(known)

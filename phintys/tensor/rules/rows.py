@@ -70,8 +70,9 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
     return found
 
 
-#: Each reduction to an extreme, and that of the negated numbers.
-OTHER_EXTREME = {Max: Min, Min: Max, Argmax: Argmin, Argmin: Argmax}
+#: The reduction to the other extreme, and the op that finds its position.
+OTHER_EXTREME: dict[type, type[Max] | type[Min]] = {Max: Min, Min: Max}
+OTHER_POSITION: dict[type, type[Argmax]] = {Argmax: Argmin, Argmin: Argmax}
 
 
 class WhereRowsAre(EquilibriumWhere):
@@ -82,7 +83,7 @@ class WhereRowsAre(EquilibriumWhere):
 
     @staticmethod
     def concerns(node: Apply) -> bool:
-        if type(node.op) in OTHER_EXTREME:
+        if type(node.op) in OTHER_EXTREME or type(node.op) in OTHER_POSITION:
             return argument(node.inputs[0], "neg") is not None
         return type(node.op) is Softmax or _exponents(node) is not None
 
@@ -434,7 +435,7 @@ def extreme_of_negation(
 def position_in_negation(
     node: Apply, x: TensorVariable, axis: tuple[int, ...] | None
 ) -> Replacement:
-    other = OTHER_EXTREME.get(type(node.op))
+    other = OTHER_POSITION.get(type(node.op))
     return None if other is None else other(axis)(x)
 
 
