@@ -8,11 +8,12 @@ inner_graphs, inner_graphs_late
     the graphs inside ops are rewritten by the phases that follow, up to the next of these; ops that
     are to be inlined first are
 rows
-    softmax, log_softmax and logsumexp are recognised, before their parts are moved
+    softmax, log_softmax, logsumexp, min and argmin are recognised, before their parts are moved
 nested_axes
     DimShuffles inside each other are moved to the inputs
 canonicalize
-    equivalent expressions get one normal form; computations that are not needed are removed
+    equivalent expressions get one normal form; computations that are not needed are removed,
+    and what depends on constants only is computed if it is small
 stabilize
     numerically stable forms; the results are canonicalized again
 inline_inner_graphs
