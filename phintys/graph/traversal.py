@@ -19,8 +19,8 @@ def walk(
 ) -> Generator[Any, None, None]:
     """Yield ``nodes`` and everything reachable by ``expand``, each once, breadth or depth first.
 
-    ``expand(node)`` returns the successors of a node, or None.  With ``return_children`` the items
-    are pairs (node, successors).
+    ``expand(node)`` returns the successors of a node, or None; it is called after the node has been
+    yielded.  With ``return_children`` the items are pairs (node, successors).
     """
     queue = deque(nodes)
     seen: set[int] = set()
@@ -32,8 +32,11 @@ def walk(
             continue
         seen.add(id(node))
         keep.append(node)
+        if not return_children:
+            yield node
         children = expand(node)
-        yield (node, children) if return_children else node
+        if return_children:
+            yield node, children
         if children:
             queue.extend(children)
 

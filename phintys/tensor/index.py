@@ -16,7 +16,7 @@ from phintys.scalar.type import ScalarType
 from phintys.tensor.aliases import Axis, Index, IndexEntry, Length, Place, TensorLike
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, dimshuffle, functions
+from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.index_list import (
     FULL,
     flatten_index_variables,
@@ -79,12 +79,20 @@ def getitem(x: TensorVariable, key: Index) -> TensorVariable:
         return _ENTRY(x, key)
     entries = [_entry(e) for e in (key if isinstance(key, tuple) else (key,))]
     x, entries, own_axes = _new_axes(x, _expand_ellipsis(x, entries))
-    idx_list, indices = flatten_index_variables(entries)
-    advanced = any(isinstance(e, Variable) and _is_advanced(e) for e in entries)
-    found = (AdvancedSubtensor if advanced else Subtensor)(idx_list)(x, *indices)
+    only_new_axes = own_axes is not None and all(
+        isinstance(e, slice) and e == FULL for e in entries
+    )
+    found = x if only_new_axes else _read(x, entries)
     if own_axes is not None:
         found.tag.own_axes = own_axes
     return found
+
+
+def _read(x: TensorVariable, entries: Sequence[Subscript]) -> TensorVariable:
+    """The part of ``x`` that integers, slices and tensors without new axes select."""
+    idx_list, indices = flatten_index_variables(entries)
+    advanced = any(isinstance(e, Variable) and _is_advanced(e) for e in entries)
+    return (AdvancedSubtensor if advanced else Subtensor)(idx_list)(x, *indices)
 
 
 #: The op of ``x[i]``.
@@ -248,6 +256,9 @@ def inc_subtensor(
     array([2., 0., 1.])
     """
     x, y = as_tensor_variable(x), as_tensor_variable(y)
+    own_axes = getattr(x.tag, "own_axes", None)
+    if own_axes is not None and isinstance(x.owner_op, DimShuffle):  # ``x[:, None]``
+        x = _read(x, [FULL] * x.type.ndim)
     node = x.owner
     if node is None or not isinstance(node.op, Subtensor | AdvancedSubtensor):
         raise TypeError(
@@ -261,7 +272,6 @@ def inc_subtensor(
     else:
         op = AdvancedIncSubtensor(node.op.idx_list, inplace, set_instead_of_inc, ignore_duplicates)
     written = op(base, y, *indices)
-    own_axes = getattr(x.tag, "own_axes", None)
     return written if own_axes is None else dimshuffle(written, own_axes)
 
 

@@ -158,6 +158,8 @@ def stack(
 ) -> TensorVariable:
     """Tensors of equal shape stacked along a new axis; 0-d tensors give a vector.
 
+    One tensor is not joined, but gets the new axis.
+
     >>> import phintys.tensor as pt
     >>> pt.stack([pt.zeros(3), pt.ones(3)], axis=1).type.shape
     (3, 2)
@@ -166,7 +168,7 @@ def stack(
     if not isinstance(tensors, Variable) and len(tensors) == 0:
         raise ValueError("stack needs at least one tensor.")
     args = [as_tensor_variable(t) for t in given]
-    if all(a.type.ndim == 0 for a in args) and axis in (0, -1):
+    if len(args) > 1 and all(a.type.ndim == 0 for a in args) and axis in (0, -1):
         return make_vector(*args)
     return join(axis, *(expand_dims(a, axis) for a in args))
 

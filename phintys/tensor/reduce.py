@@ -563,11 +563,16 @@ def min(
 ) -> TensorVariable:
     """The smallest element over axes; see `max`.
 
+    It is ``-max(-x)``, as in PyTensor, unless ``x`` is unsigned or bool, or ``initial`` is given.
+    Every mode that rewrites computes a `Min`, so that the smallest integer of a dtype is right.
+
     >>> import phintys.tensor as pt
     >>> pt.min([[1, 5], [7, 2]], axis=0, initial=3).eval()
     array([1, 2])
     """
     x = _ordered(x, "min")
+    if initial is None and not _is_unsigned(x):
+        return functions.neg(max(functions.neg(x), axis, keepdims))
     found = _finish(_decided(Min, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
     return found if initial in (None, np.inf) else functions.minimum(found, _element(initial, x))
 
@@ -577,6 +582,10 @@ def _ordered(x: TensorLike, name: str) -> TensorVariable:
     if dtypes.is_complex(x.type.dtype):
         raise TypeError(f"{name} is not defined for complex numbers: {x} has type {x.type}.")
     return x
+
+
+def _is_unsigned(x: TensorVariable) -> bool:
+    return dtypes.is_discrete(x.type.dtype) and not x.type.dtype.startswith("int")
 
 
 def _element(initial: float | None, x: TensorVariable) -> TensorVariable:
@@ -714,8 +723,13 @@ def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVa
 
 
 def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
-    """The position (int64) of the first smallest element over axes; see `argmax`."""
+    """The position (int64) of the first smallest element over axes; see `argmax`.
+
+    Of floats it is ``argmax(-x)``, as in PyTensor.
+    """
     x = as_tensor_variable(x)
+    if dtypes.is_float(x.type.dtype):
+        return argmax(functions.neg(x), axis, keepdims)
     return _finish(Argmin(axis)(x), x, axis, keepdims)
 
 

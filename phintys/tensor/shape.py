@@ -16,12 +16,13 @@ from phintys.graph.shapes import ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar import type as scalar_types
+from phintys.scalar.arith import Cast
 from phintys.scalar.type import ScalarType, scalar_type
 from phintys.tensor import convert
 from phintys.tensor import type as tensor_types
 from phintys.tensor.aliases import Arrays, Axes, Length, StaticShape, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import axis_of, cast, functions
+from phintys.tensor.elemwise import DimShuffle, Elemwise, axis_of, cast, functions
 from phintys.tensor.static import (
     as_length,
     constant_origin,
@@ -31,7 +32,7 @@ from phintys.tensor.static import (
 )
 from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.type_other import NoneConst, NoneTypeT
-from phintys.tensor.variable import Tensors, TensorVariable
+from phintys.tensor.variable import TensorConstant, Tensors, TensorVariable
 
 __all__ = [
     "make_vector",
@@ -216,6 +217,21 @@ _shape = Shape()
 def _shape_vector(op: Shape, out: Variable) -> list[TensorVariable]:
     _, x = out.owner_op_and_inputs
     return [length(x, i) for i in range(x.type.ndim)]
+
+
+@vector_entries.register
+def _expanded_scalar(op: DimShuffle, out: Variable) -> list[Variable] | None:
+    _, x = out.owner_op_and_inputs
+    return [x] if x.type.ndim == 0 else None
+
+
+@vector_entries.register
+def _converted_constant(op: Elemwise, out: Variable) -> list[TensorVariable] | None:
+    """The entries of a constant vector that is cast."""
+    _, x, *_ = out.owner_op_and_inputs
+    if not isinstance(op.scalar_op, Cast) or not isinstance(x, TensorConstant):
+        return None
+    return [as_tensor_variable(n) for n in x.data.astype(out.type.dtype)]
 
 
 @constant_origin.register

@@ -113,6 +113,20 @@ def test_walk(names):
     assert pairs[0] == (names["b"], [names["a"], names["z"]]) and pairs[-1][1] is None
 
 
+@pytest.mark.parametrize("bfs", [True, False])
+def test_a_walk_yields_a_node_before_it_expands_it(names, bfs):
+    """So that a program may change what follows, or stop the walk there."""
+    expanded = []
+
+    def expand(v):
+        expanded.append(v)
+        return v.owner.inputs if v.owner else None
+
+    for k, v in enumerate(walk([names["b"]], expand, bfs=bfs)):
+        assert len(expanded) == k and v not in expanded
+    assert len(expanded) == 5
+
+
 def test_topological_orders(names):
     a, c, x = names["a"], names["c"], names["x"]
     assert [n.op for n in toposort([c])] == [f, g, f, h]

@@ -16,6 +16,7 @@ import phintys
 import phintys.tensor as pt
 from phintys.errors import DisconnectedInputError, ShapeError, UnsupportedError
 from phintys.graph.vectorize import vectorize_graph
+from phintys.tensor.elemwise import DimShuffle
 from phintys.tensor.index import basic_shape, indexed_result_shape
 from phintys.tensor.index_list import (
     flatten_index_variables,
@@ -838,3 +839,17 @@ def test_finite_differences_need_no_check(n):
     value = np.arange(float(n)) ** 2
     assert_like(f(value), value[2:] - 2 * value[1:-1] + value[:-2])
     assert not any("check" in type(s).__name__.lower() for s in f.program.steps)
+
+
+@pytest.mark.parametrize(
+    "key", [np.s_[None], np.s_[:, None], np.s_[None, :, None], np.s_[..., None], np.s_[::, None]]
+)
+def test_an_index_that_only_adds_axes_is_one_node(key):
+    """A DimShuffle, without a read of everything; the printed names of variables go through it."""
+    x = pt.dvector("x")
+    assert isinstance(x[key].owner.op, DimShuffle) and x[key].owner.inputs == [x]
+    values = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(x[key].eval({x: values}), values[key])
+    np.testing.assert_array_equal(x[key].set(3.0).eval({x: values}), [3.0, 3.0])
+    np.testing.assert_array_equal(x[key].inc(x[key]).eval({x: values}), 2 * values)
+    assert isinstance(x[:].owner.op, Subtensor)

@@ -9,6 +9,7 @@ from tensor_checks import MODES, assert_like, check, check_batched, check_deriva
 import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
+from phintys.tensor.elemwise import DimShuffle
 from phintys.tensor.join import Join, Split
 from phintys.tensor.shape import MakeVector
 
@@ -194,3 +195,23 @@ def test_lists_of_variables():
         with pytest.raises(TypeError):
             pt.as_tensor(wrong)
     check(lambda x, y: [x, y] + x * 1, lambda x, y: np.array([x, y]) + x, [2.0, 3.0])
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_stack_of_one_scalar_expands_it(axis):
+    """As a stack of one array does; the printed names of variables go through new axes."""
+    s = pt.dscalar("s")
+    one = pt.stack([s], axis=axis)
+    assert isinstance(one.owner.op, DimShuffle) and one.owner.inputs == [s]
+    assert one.type.shape == (1,) and one.eval({s: 2.0}).tolist() == [2.0]
+    assert isinstance(pt.stack([s, s]).owner.op, MakeVector)
+    n = pt.lscalar("n")
+    assert pt.zeros(pt.stack([n])).owner.inputs[1] is n
+    assert pt.zeros(pt.stack([3])).type.shape == (3,)
+
+
+def test_stacks_of_one_scalar_are_joined_to_a_vector():
+    s, t = pt.dscalars("s", "t")
+    f = phintys.function([s, t], pt.concatenate([pt.stack([s]), pt.stack([t])]))
+    assert [type(n.op) for n in f.maker.fgraph.toposort()] == [MakeVector]
+    assert f(2.0, 3.0).tolist() == [2.0, 3.0]

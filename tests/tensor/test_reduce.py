@@ -20,6 +20,7 @@ from tiers import few
 
 import phintys
 import phintys.tensor as pt
+from phintys.graph.equality import equal_computations
 from phintys.tensor import reduce
 from phintys.tensor.others import ProdOthers, products_of_others
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, Prod, ProdWithoutZeros, Sum
@@ -417,15 +418,15 @@ def test_ops_compare_print_and_pickle():
     ("name", "dtype"),
     [
         (name, dtype)
-        for name in ("sum", "prod", "max", "min", "all", "any")
+        for name in ("sum", "prod", "max", "all", "any")
         for dtype in DTYPES
-        if not (dtype == "complex128" and name in ("max", "min"))
+        if not (dtype == "complex128" and name == "max")
     ],
 )
 def test_known_reductions_are_those_made_anew(name, dtype):
     """Functions take ops that were made before; a class makes a new one each time."""
     build = SIMPLE[name][0]
-    fresh = {"sum": Sum, "prod": Prod, "max": Max, "min": Min, "all": reduce.All}
+    fresh = {"sum": Sum, "prod": Prod, "max": Max, "all": reduce.All}
     cls = fresh.get(name, reduce.Any_)
     for shape in SHAPES.values():
         x = pt.as_tensor(sample(shape, dtype))
@@ -522,3 +523,80 @@ def test_joined_floats_are_reduced_before_the_result_is_rounded(name, second, ex
     out = getattr(pt.stack([x, y]), name)(dtype="int64", acc_dtype="float64")
     f = phintys.function([x, y], out)
     assert f([1.5, 0.75], [second, 0.75]) == expected
+
+
+# ------------------------------------------------------------------------- min and argmin
+
+
+def nodes_of(inputs, out, mode="FAST_RUN"):
+    f = phintys.function(inputs, out, mode=mode)
+    return [n.op for n in f.maker.fgraph.toposort()]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
+@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}])
+def test_minimum_is_the_negated_maximum_of_negated_numbers(dtype, options):
+    """The layout in which programs that derive densities of minima look for it."""
+    x = pt.tensor("x", dtype=dtype, shape=(None, 3))
+    assert equal_computations([pt.min(x, **options)], [-pt.max(-x, **options)])
+    assert type(pt.min(x, initial=2).owner.inputs[0].owner.op) is Min
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8"])
+def test_minimum_of_unsigned_numbers_is_one_node(dtype):
+    assert type(pt.min(pt.tensor("x", dtype=dtype, shape=(3,))).owner.op) is Min
+
+
+def test_argmin_of_floats_is_argmax_of_negated_numbers():
+    x, k = pt.dmatrix("x"), pt.lmatrix("k")
+    assert equal_computations([pt.argmin(x, axis=1)], [pt.argmax(-x, axis=1)])
+    assert type(pt.argmin(k, axis=1).owner.op) is reduce.Argmin
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_one_reduction_computes_a_minimum(mode, dtype):
+    x = pt.tensor("x", dtype=dtype, shape=(None, 3))
+    assert nodes_of([x], pt.min(x), mode) == [Min()]
+    assert nodes_of([x], pt.argmin(x, axis=0), mode) == [reduce.Argmin((0,))]
+    kept = pt.min(x, axis=0, keepdims=True)
+    assert nodes_of([x], kept, mode) == nodes_of([x], reduce.keep_dims(Min(0)(x), (0,)), mode)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"axis": 0, "keepdims": True}])
+def test_derivative_of_a_minimum_has_no_negations(mode, options):
+    x = pt.dmatrix("x")
+    axes = reduce.normalize_axes(options.get("axis"), 2)
+    plain = Min(axes)(x)
+    plain = reduce.keep_dims(plain, axes) if options.get("keepdims") else plain
+    derivatives = [
+        phintys.grad((pt.sqr(x) * found).sum() + pt.sqr(found).sum(), x)
+        for found in (pt.min(x, **options), plain)
+    ]
+    counts = [len(nodes_of([x], d, mode)) for d in derivatives]
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_minimum_of_the_smallest_integer(mode, dtype):
+    """Its negative is itself, so that ``-max(-x)`` would be another number."""
+    least = np.iinfo(dtype).min
+    values = np.array([[5, least, -3], [7, 1, least + 1]], dtype)
+    x = pt.tensor("x", dtype=dtype, shape=(None, None))
+    f = phintys.function([x], [pt.min(x), pt.min(x, axis=1, keepdims=True)], mode=mode)
+    whole, rows = f(values)
+    assert whole == least
+    np.testing.assert_array_equal(rows, values.min(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_minimum_of_zeros_and_nan(mode):
+    x = pt.dmatrix("x")
+    f = phintys.function([x], [pt.min(x, axis=1), pt.argmin(x, axis=1)], mode=mode)
+    values = np.array([[0.0, 2.0], [-0.0, 1.0], [np.nan, -np.inf], [np.inf, np.inf]])
+    least, where = f(values)
+    np.testing.assert_array_equal(least, values.min(axis=1))
+    np.testing.assert_array_equal(np.signbit(least)[:2], [False, True])
+    np.testing.assert_array_equal(where, values.argmin(axis=1))

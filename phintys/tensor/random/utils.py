@@ -46,7 +46,9 @@ def normalize_size_param(size: Size) -> Variable:
         and np.size(given) == 0
     ):
         return as_tensor_variable(np.zeros(0, "int64"))
-    size = as_tensor_variable([size] if isinstance(size, int | np.integer) else size)
+    if isinstance(size, int | np.integer | np.ndarray):
+        size = np.atleast_1d(size).astype("int64")
+    size = as_tensor_variable(size)
     if size.type.dtype not in dtypes.INTEGER or size.type.ndim > 1:
         raise TypeError(f"The size of a draw is an integer, a vector of them or None, not {size}.")
     if size.type.ndim == 0:

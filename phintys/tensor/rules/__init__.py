@@ -10,11 +10,12 @@ inner_graphs, inner_graphs_late
 vectors
     products of matrices with rows and columns that are vectors become products with vectors
 rows
-    softmax, log_softmax and logsumexp are recognised, before their parts are moved
+    softmax, log_softmax, logsumexp, min and argmin are recognised, before their parts are moved
 nested_axes
     DimShuffles inside each other are moved to the inputs
 canonicalize
-    equivalent expressions get one normal form; computations that are not needed are removed
+    equivalent expressions get one normal form; computations that are not needed are removed,
+    and what depends on constants only is computed if it is small
 stabilize
     numerically stable forms; the results are canonicalized again
 inline_inner_graphs
@@ -94,7 +95,7 @@ of_vectors = EquilibriumDB(
     ignore_newtrees=False, eq_rewriter_class=vectors.WhereProductsOfVectorsAre
 )
 recognised = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=rows.WhereRowsAre)
-canonicalize = EquilibriumDB(ignore_newtrees=False)
+canonicalize = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=folding.FoldsRegions)
 stabilize = EquilibriumDB(ignore_newtrees=False)
 blas_opt = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=products.WhereProductsAre)
 assumptions = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=structured.WhereAssumptionsAre)

@@ -95,7 +95,7 @@ def has_new_axes(x: Variable, axes: Sequence[int]) -> bool:
     "DimShuffle(MakeVector(*items, dtype=dtype), new_order=order)",
     law="exact",
     tags=("local_useless_dimshuffle_makevector", "cleanup"),
-    tested_on=("stack([s]).dimshuffle()", "stack([s]).dimshuffle('x', 0)"),
+    tested_on=("make_vector(s).dimshuffle()", "make_vector(s).dimshuffle('x', 0)"),
 )
 def dimshuffle_of_one(
     items: Sequence[Variable], dtype: str, order: tuple[Place, ...]

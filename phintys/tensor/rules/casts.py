@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from phintys.graph.variable import Apply
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
 from phintys.scalar.arith import Cast
+from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import Elemwise, cast
+from phintys.tensor.rules.match import some
+from phintys.tensor.variable import TensorConstant
 
 
 @rule(
@@ -36,6 +39,35 @@ def merge_casts(ctx: Context, node: Apply) -> Replacement:
         return None
     (source,) = x.owner.inputs
     return cast(source, target) if skippable(source.type.dtype, x.type.dtype, target) else None
+
+
+#: Elementwise functions that convert all operands to the dtype of the result.
+IN_ONE_DTYPE = frozenset("add mul true_div int_div mod maximum minimum arctan2".split())
+
+
+@rule(
+    "f(x, c) -> f(x, cast(c))",
+    ops=[Elemwise],
+    where=some(Constant),
+    law="exact",
+    tags=("local_upcast_elemwise_constant_inputs",),
+    tested_on=("Named('add')(v, constant([1], dtype='int8'))", "Named('maximum')(v, 1)"),
+)
+def convert_constants(ctx: Context, node: Apply) -> Replacement:
+    """Convert constants to the dtype of the result.
+
+    Applies to subclasses of `Elemwise`: the other rules do not give their nodes a normal form.
+    """
+    op, dtype = node.op, node.outputs[0].type.dtype
+    if type(op) is Elemwise or op.scalar_op.name not in IN_ONE_DTYPE:
+        return None
+    if all(v.type.dtype == dtype for v in node.inputs if isinstance(v, TensorConstant)):
+        return None
+    return op(*(_converted(v, dtype) for v in node.inputs))
+
+
+def _converted(v: Variable, dtype: str) -> Variable:
+    return constant(v.data.astype(dtype)) if isinstance(v, TensorConstant) else v
 
 
 def skippable(source: str, middle: str, target: str) -> bool:

@@ -8,7 +8,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.aliases import Place
 from phintys.tensor.creation import Alloc
-from phintys.tensor.elemwise import cast, dimshuffle, functions
+from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.join import Join
@@ -79,22 +79,32 @@ def flatten_joins(ctx: Context, node: Apply) -> Replacement:
     ops=[Join],
     law="exact",
     tags=("local_join_make_vector", "cleanup"),
-    tested_on=("join(0, stack([s, t]), stack([t, s]))", "join(0, v, stack([s, t]), stack([t]))"),
+    tested_on=("join(0, stack([s, t]), stack([t, s]))", "join(0, v, stack([s, t]), stack([t]), w)"),
 )
 def join_of_vectors(ctx: Context, node: Apply) -> Replacement:
-    """Merge adjacent `MakeVector` operands of equal dtype."""
+    """Merge adjacent operands of equal dtype that are vectors of known 0-d items."""
     merged: list[Variable] = []
     for x in node.inputs:
-        last: Apply | None = merged[-1].owner if merged else None
-        made = x.owner if isinstance(x.owner_op, MakeVector) else None
-        if made is not None and last is not None and made.op == last.op:
-            merged[-1] = made.op(*last.inputs, *made.inputs)
+        items = _items(x)
+        before = _items(merged[-1]) if merged else []
+        if items and before and merged[-1].type.dtype == x.type.dtype:
+            merged[-1] = MakeVector(x.type.dtype)(*before, *items)
         else:
             merged.append(x)
     if len(merged) == len(node.inputs):
         return None
     dtype = node.outputs[0].type.dtype
     return cast(merged[0], dtype) if len(merged) == 1 else node.op(*merged)
+
+
+def _items(x: Variable) -> list[Variable]:
+    """The 0-d tensors of which `MakeVector`, or a new axis, makes a vector; else none."""
+    node = x.owner
+    if node is None or x.type.ndim != 1:
+        return []
+    is_made = type(node.op) is MakeVector
+    is_made |= type(node.op) is DimShuffle and node.inputs[0].type.ndim == 0
+    return node.inputs if is_made else []
 
 
 @rule(

@@ -211,12 +211,12 @@ def length_of_selection(ctx: Context, node: Apply) -> Replacement:
         "M[:, b].prod(axis=1)",
         "M[:, b].max(axis=0)",
         "v[b].max()",
-        "h[b].min()",
+        "Min()(h[b])",
         "gt(v, 0)[b].all()",
         "gt(v, 0)[b].any()",
         "M[gt(M, 0)].sum()",
         "K[gt(M, 0)].sum(axis=1)",
-        "K[gt(M, 0)].min(axis=0)",
+        "Min((0,))(K[gt(M, 0)])",
     ),
 )
 def reduce_selection(node: Apply, part: TensorVariable) -> Replacement:

@@ -21,7 +21,7 @@ from phintys.tensor.join import concatenate
 from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
 from phintys.tensor.reshape import reshape
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
-from phintys.tensor.rules.match import at, is_float, literal, number
+from phintys.tensor.rules.match import at, literal, number
 from phintys.tensor.shape import length
 from phintys.tensor.sort import SortOp
 from phintys.tensor.variable import TensorVariable
@@ -111,7 +111,7 @@ def reduce_broadcastable(node: Apply, x: TensorVariable) -> Replacement:
         "M.max(axis=1).max()",
         "M.prod(axis=0).prod(axis=0)",
         "gt(M, 0).all(axis=0).all()",
-        "K.min(axis=0).min(axis=1)",
+        "Min((1,))(Min((0,))(K))",
     ),
 )
 def merge_reductions(node: Apply, inner: Computed, x: TensorVariable) -> Replacement:
@@ -250,7 +250,7 @@ def _combined(op: CAReduce, items: Sequence[Variable], dtype: str) -> Variable:
         "stack([v, w]).sum(axis=0)",
         "stack([v, w, v]).max(axis=0)",
         "stack([v, w]).prod()",
-        "stack([M, N]).min(axis=(0, 2))",
+        "Min((0, 2))(stack([M, N]))",
         "stack([gt(v, 0), gt(w, 0)]).all(axis=0)",
         "stack([h, h, h]).sum(axis=0)",
     ),
@@ -390,24 +390,6 @@ def _is_tame(k: Any, x: Variable, axes: Sequence[int]) -> bool:
         return True
     size = prod(n for n in lengths if n is not None)
     return None not in lengths and k != 0 and abs(log2(abs(k))) * size <= 8
-
-
-@rule(
-    "max(-x) -> -min(x)",
-    "Max | Min(neg(x), axis=axis, initial=initial)",
-    given={"x": is_float},
-    single_use=True,
-    phase="specialize",
-    law="exact",
-    tags=("local_max_to_min",),
-    tested_on=("neg(v).max()", "neg(M).min(axis=0)"),
-)
-def extreme_of_negation(
-    node: Apply, x: TensorVariable, axis: tuple[int, ...] | None, initial: Any
-) -> Replacement:
-    """Applies to floats only: negating the smallest integer overflows."""
-    other = Min if isinstance(node.op, Max) else Max
-    return functions.neg(other(axis, initial)(x))
 
 
 @rule(

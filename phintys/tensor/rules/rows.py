@@ -1,4 +1,4 @@
-"""Rules that recognise softmax, log_softmax and logsumexp in expressions.
+"""Rules that recognise softmax, log_softmax, logsumexp, min and argmin in expressions.
 
 Those with the tag ``rows`` also run in a phase of this name, before others move indexed reads,
 transposes and reshapes to the inputs of functions, which hides the expressions.
@@ -21,11 +21,21 @@ from phintys.tensor.index_ops import (
     IncSubtensor,
     Subtensor,
 )
-from phintys.tensor.reduce import Sum, keep_dims
+from phintys.tensor.reduce import Argmax, Argmin, Max, Min, Sum, keep_dims
 from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.rules.axes import is_length_of
 from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.match import applied, argument, at, is_float, like, negated, some
+from phintys.tensor.rules.match import (
+    applied,
+    argument,
+    at,
+    is_discrete,
+    is_float,
+    like,
+    negated,
+    number,
+    some,
+)
 from phintys.tensor.rules.stable import factors, product
 from phintys.tensor.rules.through import MOST_MOVES
 from phintys.tensor.shape import SpecifyShape
@@ -60,11 +70,21 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
     return found
 
 
+#: The reduction to the other extreme, and the op that finds its position.
+OTHER_EXTREME: dict[type, type[Max] | type[Min]] = {Max: Min, Min: Max}
+OTHER_POSITION: dict[type, type[Argmax]] = {Argmax: Argmin, Argmin: Argmax}
+
+
 class WhereRowsAre(EquilibriumWhere):
-    """The phase ``rows``; it is skipped for graphs without softmax and sums of exponentials."""
+    """The phase ``rows``; it is skipped for graphs without what its rules recognise.
+
+    These are softmax, sums of exponentials, and extremes of negated numbers.
+    """
 
     @staticmethod
     def concerns(node: Apply) -> bool:
+        if type(node.op) in OTHER_EXTREME or type(node.op) in OTHER_POSITION:
+            return argument(node.inputs[0], "neg") is not None
         return type(node.op) is Softmax or _exponents(node) is not None
 
 
@@ -119,11 +139,7 @@ def log_of_moved_rows(ctx: Context, node: Apply) -> Replacement:
     """Applies to a softmax, or sum of exponentials, whose elements are moved by some ops."""
     moves, v = _moves(node.inputs[0])
     new = None if v.owner is None else _logarithm(v.owner)
-    if new is None:
-        return None
-    for made in reversed(moves):
-        new = made.op(new, *made.inputs[1:])
-    return new
+    return None if new is None else _moved(new, moves)
 
 
 def _logarithm(node: Apply) -> Variable | None:
@@ -141,6 +157,13 @@ def _moves(v: Variable) -> tuple[list[Apply], Variable]:
         moves.append(v.owner)
         v = v.owner.inputs[0]
     return moves, v
+
+
+def _moved(v: Variable, moves: Sequence[Apply]) -> Variable:
+    """A variable whose elements are moved like those of the argument of the last node."""
+    for made in reversed(moves):
+        v = made.op(v, *made.inputs[1:])
+    return v
 
 
 @rule(
@@ -378,3 +401,117 @@ def shifted_softmax(
         return None
     rest = functions.add(*moving) if len(moving) > 1 else moving[0]
     return node.op(rest) if rest.type == x.type else None
+
+
+# -------------------------------------------------------------------------- min and argmin
+
+
+@rule(
+    "max(-x) -> -min(x)",
+    "Max | Min(neg(x), axis=axis, initial=initial)",
+    given={"x": is_float},
+    phase="specialize",
+    law="exact",
+    tags=("local_max_to_min", "fast_compile", "rows"),
+    tested_on=("neg(v).max()", "Min((0,))(neg(M))"),
+)
+def extreme_of_negation(
+    node: Apply, x: TensorVariable, axis: tuple[int, ...] | None, initial: bool
+) -> Replacement:
+    """Applies to floats only: negating the smallest integer overflows."""
+    other = OTHER_EXTREME.get(type(node.op))  # none of a subclass
+    return None if other is None else functions.neg(other(axis, initial)(x))
+
+
+@rule(
+    "argmax(-x) -> argmin(x)",
+    "Argmax(neg(x), axis=axis)",
+    given={"x": is_float},
+    phase="rows",
+    law="exact",
+    tags=("local_argmax_to_argmin", "fast_compile"),
+    tested_on=("argmax(neg(v))", "argmin(neg(neg(M)), axis=0)"),
+)
+def position_in_negation(
+    node: Apply, x: TensorVariable, axis: tuple[int, ...] | None
+) -> Replacement:
+    other = OTHER_POSITION.get(type(node.op))
+    return None if other is None else other(axis)(x)
+
+
+@rule(
+    "-x == -y -> x == y",
+    ops=[TABLE["eq"]],
+    where=some("neg"),
+    phase="rows",
+    law="exact",
+    tags=("local_max_to_min", "fast_compile"),
+    tested_on=("eq(neg(x), neg(y))", "eq(neg(M), neg(v).dimshuffle('x', 0))"),
+)
+def equal_negations(ctx: Context, node: Apply) -> Replacement:
+    """The derivative of ``max(-x)`` compares ``-x`` with it.
+
+    Applies if both have one dtype: the negative of an int8 of -128 is -128.
+    """
+    x, y = map(_negated, node.inputs)
+    return None if x is None or y is None or x.type.dtype != y.type.dtype else node.op(x, y)
+
+
+@rule(
+    "-switch(c, -x, 0) -> switch(c, x, 0)",
+    "neg(switch(condition, below, zero))",
+    given={"below": is_float, "zero": lambda v: _is_zero(v)},
+    single_use=True,
+    phase="rows",
+    law="rounding",
+    tags=("local_max_to_min", "fast_compile"),
+    tested_on=(
+        "neg(switch(gt(x, 0), neg(y), 0))",
+        "neg(switch(gt(M, 0), neg(v).dimshuffle('x', 0), 0))",
+    ),
+)
+def negated_choice(
+    node: Apply, condition: TensorVariable, below: TensorVariable, zero: TensorVariable
+) -> Replacement:
+    """The derivative of ``-max(-x)`` has this form."""
+    x = _negated(below)
+    return None if x is None else like(node, functions.switch(condition, x, zero))
+
+
+def _negated(v: Variable) -> Variable | None:
+    """``x`` if ``v`` is ``-x``, whose elements may be moved, else None."""
+    moves, below = _moves(v)
+    x = argument(below, "neg")
+    return None if x is None else _moved(x, moves)
+
+
+def _is_zero(v: Variable) -> bool:
+    return bool(number(_moves(v)[1]) == 0)
+
+
+@rule(
+    "-max(-x) -> min(x)",
+    ops=[TABLE["neg"]],
+    where=at(0, Max, DimShuffle),
+    phase="rows",
+    law="accurate",
+    tags=("local_max_to_min", "fast_compile"),
+    tested_on=(
+        "neg(max(neg(i))) | with a negative",
+        "neg(max(neg(h), axis=0, keepdims=True)) | with a negative",
+    ),
+)
+def minimum_of_integers(ctx: Context, node: Apply) -> Replacement:
+    """Applies to integers: the smallest of a dtype is its own negative, and is the minimum."""
+    inner, kept = reduction(node.inputs[0], Max)
+    x = None if inner is None else argument(inner.inputs[0], "neg")
+    if (
+        inner is None
+        or x is None
+        or not is_discrete(x)
+        or type(inner.op) is not Max
+        or inner.op.initial
+    ):
+        return None
+    found = Min(inner.op.axis)(x)
+    return keep_dims(found, reduced_axes(inner)) if kept else found

@@ -8,11 +8,13 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
+from phintys.tensor.creation import AllocEmpty
 from phintys.tensor.elemwise import cast
 from phintys.tensor.lengths import is_length
 from phintys.tensor.rules.match import like, number, scalar_op_name
 from phintys.tensor.rules.reading import is_length_of
 from phintys.tensor.shape import MakeVector, Shape_i, length, specify_shape
+from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type_other import NoneConst, NoneTypeT
 from phintys.tensor.variable import TensorVariable
 
@@ -50,6 +52,7 @@ def shape_entries(x: TensorVariable) -> Replacement:
         "v[1:].shape[0]",
         "arange(n).shape[0]",
         "alloc(s, n).shape[0]",
+        "empty((n,)).shape[0]",
         "M.sum(axis=0).shape[0]",
         "M.flatten().shape[0]",
     ),
@@ -93,11 +96,21 @@ def _length_from_inputs(x: Variable, i: int) -> Variable | None:
     owner = x.owner
     if owner is None or owner.op.infer_shape is None:
         return None
+    if type(owner.op) is AllocEmpty and _asks_for_one(owner):
+        return as_length(owner.inputs[i])
     found = owner.op.infer_shape(owner, [_symbolic_shape(v) for v in owner.inputs])[x.index]
     if found is None:
         return None
     entry = found[i]
     return constant(entry, dtype="int64") if isinstance(entry, int) else cast(entry, "int64")
+
+
+def _asks_for_one(empty: Apply) -> bool:
+    """Whether one length of an `AllocEmpty` is not a constant; it is checked with the array only.
+
+    The product of several would have to be checked without the array too.
+    """
+    return sum(known_length(n) is None for n in empty.inputs) == 1
 
 
 def _symbolic_shape(v: Variable) -> tuple[Variable, ...]:

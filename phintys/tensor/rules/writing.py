@@ -266,8 +266,9 @@ def _reads(v: Variable, op: Any, x: Variable, index: Sequence[Variable]) -> bool
     "inc(x, alloc(y), index) -> inc(x, y, index)",
     ops=list(WRITES),
     where=at(1, "second", Alloc),
+    phase="stabilize",
     law="drops_errors",
-    tags=("local_useless_inc_subtensor_alloc", "shape_unsafe", "cleanup"),
+    tags=("local_useless_inc_subtensor_alloc", "shape_unsafe", "cleanup", "fast_compile"),
     tested_on=(
         "inc_subtensor(v[1:], second(w[1:], s))",
         "set_subtensor(M[k], alloc(v, 2, 3))",
@@ -275,7 +276,11 @@ def _reads(v: Variable, op: Any, x: Variable, index: Sequence[Variable]) -> bool
     ),
 )
 def write_of_fill(ctx: Context, node: Apply) -> Replacement:
-    """The value is broadcast to the part that is written, which has the shape of the fill."""
+    """The value is broadcast to the part that is written, which has the shape of the fill.
+
+    Not in canonicalize: programs that derive densities of loops read the initial rows of a state
+    there, with their shape.
+    """
     x, y, *index = node.inputs
     if filled_value(y) is None or y.owner is None or not has_plain_lengths(y):
         return None

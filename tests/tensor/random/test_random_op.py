@@ -9,6 +9,7 @@ import scipy.stats
 import phintys
 import phintys.tensor as pt
 from phintys.errors import MethodNotDefined, ShapeError
+from phintys.graph.variable import Constant
 from phintys.tensor.random.basic import NormalRV, ScipyRandomVariable
 from phintys.tensor.random.op import RandomVariable
 from phintys.tensor.random.utils import (
@@ -16,6 +17,7 @@ from phintys.tensor.random.utils import (
     compute_batch_shape,
     custom_rng_deepcopy,
     default_supp_shape_from_params,
+    normalize_size_param,
     params_broadcast_shapes,
     supp_shape_from_ref_param_shape,
 )
@@ -219,3 +221,13 @@ def test_helpers_of_authors():
     assert custom_rng_deepcopy(given).normal() == given.normal()
     assert safe_signature([0, 2, 1], [1, 0]) == "(),(i10,i11),(i20)->(o00),()"
     assert safe_signature([], [0]) == "->()"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_lengths_of_a_constant_size_are_known_whatever_its_dtype(dtype):
+    """So that a length of 1 in it broadcasts."""
+    size = np.array([1, 3], dtype)
+    assert pt.random.normal(size=size).type.shape == (1, 3)
+    assert pt.random.normal(size=pt.constant(size)).type.shape == (1, 3)
+    assert isinstance(normalize_size_param(size), Constant)
+    assert normalize_size_param(pt.constant(size)).type.dtype == "int64"

@@ -24,6 +24,7 @@ from phintys.tensor.einsum import einsum_op
 from phintys.tensor.join import Join
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.raise_op import assert_op
+from phintys.tensor.reduce import Min
 from phintys.tensor.rules.folding import fold_constants
 from phintys.tensor.shape import ScalarFromTensor, SpecifyShape, TensorFromScalar
 from phintys.tensor.type import TensorType
@@ -61,6 +62,12 @@ PATTERNS = {
     "ranks 3 and 1": [(None, None, None), (None,), (None, 1)],
 }
 LENGTHS = (2, 3, 3)
+
+
+class Named(elemwise.Elemwise):
+    """A class of elementwise functions of a user."""
+
+
 FUNCTIONS = {
     **{name: getattr(pt, name) for name in pt.__dict__ if not name.startswith("_")},
     **{name: getattr(elemwise.functions, name) for name in elemwise.TABLE},
@@ -76,6 +83,8 @@ FUNCTIONS = {
     "false": pt.constant(np.array(False)),
     "assert_op": assert_op,
     "Join": Join,
+    "Min": Min,
+    "Named": lambda name: Named(elemwise.TABLE[name]),
     "Blockwise": Blockwise,
     "Dot": Dot,
     "einsum_op": einsum_op,
@@ -115,6 +124,7 @@ def build(text, pattern="vectors", dtype="float64"):
 DOMAINS = {
     "reals": lambda rng, shape: rng.normal(scale=2, size=shape),
     "below inf": lambda rng, shape: rng.normal(scale=2, size=shape),
+    "with a negative": lambda rng, shape: rng.normal(scale=2, size=shape),
     "orders": lambda rng, shape: rng.uniform(0.05, 4, shape),
     "positive": lambda rng, shape: rng.uniform(0.05, 4, shape),
     "negative": lambda rng, shape: -rng.uniform(0.05, 4, shape),

@@ -71,6 +71,7 @@ def extremes(dtype, few=False):
 #: domains whose rules are not tested at some of these numbers
 WITHOUT = {
     "below inf": lambda x: x == np.inf,  # a row with an infinite element is NaN
+    "with a negative": lambda x: (x == -x) & (x != 0),  # the least integer is its own negative
     "orders": lambda x: (x < 0) | ((x > 0) & (x < 1e-30)),  # Bessel functions of scipy are NaN
 }
 

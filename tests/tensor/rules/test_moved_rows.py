@@ -67,7 +67,7 @@ ROWS = sorted(
     {
         text.partition("|")[0].strip()
         for r in RULES
-        if r.law == "accurate" and not isinstance(r, Equation)
+        if r.law == "accurate" and r.phase == "stabilize" and not isinstance(r, Equation)
         for text in r.tested_on
     }
 )
