@@ -169,9 +169,22 @@ def folded() -> pm.Model:
 
         custom("square", pt.square, SOME_POSITIVE)
         custom("absolute", pt.abs, SOME_POSITIVE)
-        custom("clip", lambda x: pt.clip(x, -1.0, 1.0), np.clip(REAL, -1.0, 1.0))
-        custom("round", pt.round, np.round(REAL))
         custom("cumsum", lambda x: pt.cumsum(x, axis=-1), REAL, (20,))
+    return model
+
+
+def rounded() -> pm.Model:
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+
+        def whole(mu, size):
+            return pt.round(pm.Normal.dist(mu, 1.0, size=size))
+
+        def clipped(mu, size):
+            return pt.clip(pm.Normal.dist(mu, 1.0, size=size), -1.0, 1.0)
+
+        pm.CustomDist("whole", mu, dist=whole, observed=np.round(REAL))
+        pm.CustomDist("clipped", mu, dist=clipped, observed=np.clip(REAL, -1.0, 1.0))
     return model
 
 
@@ -227,6 +240,7 @@ MODELS = (
     product,
     monotone,
     folded,
+    rounded,
     joined,
     own_density,
 )
