@@ -16,7 +16,8 @@ from tests.pymc.records import (
     read,
 )
 
-# PyMC warns of what is intended here: imputed values, frozen lengths, potentials that draws leave out
+# PyMC warns of what is intended here: imputed values, lengths that are frozen, draws without
+# potentials
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 RECORDS = read()
@@ -29,7 +30,7 @@ WITHOUT_DENSITY = {
 NOT_BUILT = {"car": "pytensor.sparse"}
 #: models with other draws, and why
 OTHER_DRAWS = {
-    "ordered_logistic": "cut points that are not in order: in running sums that fall, PyTensor bisects"
+    "ordered_logistic": "PyTensor bisects running sums that fall: of cut points not in order"
 }
 #: Draws are those of NumPy's generator: equal in all bits.  Not so those of models that compute
 #: parameters by functions that are rounded in another way, such as exp and powers,
@@ -56,7 +57,7 @@ def cases(*reasons: dict[str, str]) -> list:
 
 
 def assert_close(found: dict, wanted: dict, rtol: float, least: float = 0.0) -> None:
-    """The same arrays, up to a difference relative to the largest element, or ``least``, of each."""
+    """The same arrays, up to differences relative to the largest element, or to ``least``."""
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
         assert (found[name].dtype, found[name].shape) == (value.dtype, value.shape), name
