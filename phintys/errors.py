@@ -26,7 +26,7 @@ class InconsistencyError(PhintysError):
     """A FunctionGraph is, or would become, illegal, e.g. by conflicting in-place operations."""
 
 
-class MethodNotDefined(PhintysError, AttributeError):
+class MethodNotDefined(PhintysError, NotImplementedError, AttributeError):
     """An op does not have an optional method."""
 
 

@@ -86,6 +86,12 @@ def test_no_rule():
     assert evaluate(grad(Cube()(x) * t, t), [x, t], [2.0, 1.0]) == 8.0
 
 
+def test_no_rule_is_not_implemented():
+    """As in PyTensor: programs that can do without a gradient catch this exception."""
+    with pytest.raises(NotImplementedError, match="Cube is not differentiable"):
+        grad(Cube()(x), x)
+
+
 def faulty(rule, result, pattern=None, outputs=1):
     """An op whose rule returns ``result(derivatives given to it)``."""
 

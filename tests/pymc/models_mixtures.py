@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 rng = np.random.default_rng(23)
 REAL = rng.normal(size=20)
 COUNTS = rng.poisson(2.0, 20) * (rng.random(20) < 0.7)
+SOME_POSITIVE = np.abs(REAL[:4]) + 0.1
 POSITIVE = np.where(COUNTS == 0, 0.0, rng.gamma(2.0, 1.0, 20))
 
 
@@ -135,30 +136,55 @@ def product() -> pm.Model:
     return model
 
 
-def derived() -> pm.Model:
-    """Densities of functions of draws: exp, affine, powers, reciprocals, clips, rounds, joins."""
+def monotone() -> pm.Model:
+    """Densities of monotone functions of draws."""
     with pm.Model() as model:
-        mu = pm.Normal("mu")
-        s = pm.HalfNormal("s", 1.0)
-        positive = np.abs(REAL[:4]) + 0.1
+        mu, s = pm.Normal("mu"), pm.HalfNormal("s", 1.0)
 
-        def normal(mu, s, size):
-            return pm.Normal.dist(mu, s, size=size)
+        def custom(name, function, observed):
+            def dist(mu, s, size):
+                return function(pm.Normal.dist(mu, s, size=size))
 
-        def custom(name, dist, observed):
             pm.CustomDist(name, mu, s, dist=dist, observed=observed)
 
-        custom("exp", lambda m, s, size: pt.exp(normal(m, s, size)), positive)
-        custom("affine", lambda m, s, size: 2.0 - 3.0 * normal(m, s, size), REAL)
-        custom("square", lambda m, s, size: normal(m, s, size) ** 2, positive)
-        custom("cube", lambda m, s, size: normal(m, s, size) ** 3, REAL)
-        custom("reciprocal", lambda m, s, size: 1.0 / normal(m, s, size), REAL)
-        custom("absolute", lambda m, s, size: pt.abs(normal(m, s, size)), positive)
-        custom("tanh", lambda m, s, size: pt.tanh(normal(m, s, size)), REAL[:4] / 3.0)
-        custom("sigmoid", lambda m, s, size: pt.sigmoid(normal(m, s, size)), positive / 4.0)
-        custom("clip", lambda m, s, size: pt.clip(normal(m, s, size), -1, 1), np.clip(REAL, -1, 1))
-        custom("round", lambda m, s, size: pt.round(normal(m, s, size)), np.round(REAL))
-        custom("cumsum", lambda m, s, size: pt.cumsum(normal(m, s, (20,)), axis=-1), REAL)
+        custom("exp", pt.exp, SOME_POSITIVE)
+        custom("affine", lambda x: 2.0 - 3.0 * x, REAL)
+        custom("cube", lambda x: x**3, REAL)
+        custom("reciprocal", lambda x: 1.0 / x, REAL)
+        custom("tanh", pt.tanh, REAL[:4] / 3.0)
+        custom("sigmoid", pt.sigmoid, SOME_POSITIVE / 4.0)
+    return model
+
+
+def folded() -> pm.Model:
+    """Densities of functions of draws that are not monotone, or join them."""
+    with pm.Model() as model:
+        mu, s = pm.Normal("mu"), pm.HalfNormal("s", 1.0)
+
+        def custom(name, function, observed, shape=None):
+            def dist(mu, s, size):
+                return function(pm.Normal.dist(mu, s, size=shape or size))
+
+            pm.CustomDist(name, mu, s, dist=dist, observed=observed)
+
+        custom("square", pt.square, SOME_POSITIVE)
+        custom("absolute", pt.abs, SOME_POSITIVE)
+        custom("cumsum", lambda x: pt.cumsum(x, axis=-1), REAL, (20,))
+    return model
+
+
+def rounded() -> pm.Model:
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+
+        def whole(mu, size):
+            return pt.round(pm.Normal.dist(mu, 1.0, size=size))
+
+        def clipped(mu, size):
+            return pt.clip(pm.Normal.dist(mu, 1.0, size=size), -1.0, 1.0)
+
+        pm.CustomDist("whole", mu, dist=whole, observed=np.round(REAL))
+        pm.CustomDist("clipped", mu, dist=clipped, observed=np.clip(REAL, -1.0, 1.0))
     return model
 
 
@@ -212,7 +238,9 @@ MODELS = (
     maximum,
     minimum,
     product,
-    derived,
+    monotone,
+    folded,
+    rounded,
     joined,
     own_density,
 )

@@ -105,7 +105,7 @@ def record(name: str) -> dict[str, object]:
 
 
 def _encoded(arrays: Mapping[str, np.ndarray]) -> dict[str, list[object]]:
-    return {k: [str(v.dtype), v.shape, v.ravel().tolist()] for k, v in arrays.items()}
+    return {k: [str(v.dtype), v.shape, v.ravel().tolist()] for k, v in sorted(arrays.items())}
 
 
 def decoded(arrays: Mapping[str, list]) -> Arrays:

@@ -55,18 +55,19 @@ def test_minibatches():
 
 def test_maximum():
     with mean_of_normals() as model:
-        found = pm.find_MAP(progressbar=False)
-        hessian = pm.find_hessian({"mu": np.array(0.3)})
-    assert found["mu"] == pytest.approx(MEAN, abs=1e-5)
-    np.testing.assert_allclose(hessian, [[DEVIATION**-2]])
-    assert model["mu"].ndim == 0
+        found = pm.find_MAP(progressbar=False, jitter=False, return_inferencedata=True)
+    assert found.posterior["mu"].item() == pytest.approx(MEAN, abs=1e-5)
+    curvature = model.compile_d2logp(negate_output=False)(model.initial_point())
+    np.testing.assert_allclose(curvature, [[-(DEVIATION**-2)]])
 
 
 def test_densities_of_draws():
     with mean_of_normals():
         trace = pm.sample(10, tune=10, chains=1, **QUIET)
-        likelihood = pm.compute_log_likelihood(trace, progressbar=False, extend_inferencedata=False)
-        prior = pm.compute_log_prior(trace, progressbar=False, extend_inferencedata=False)
+        likelihood = pm.stats.compute_log_likelihood(
+            trace, progressbar=False, extend_inferencedata=False
+        )
+        prior = pm.stats.compute_log_prior(trace, progressbar=False, extend_inferencedata=False)
     draws = trace.posterior["mu"].to_numpy()
     np.testing.assert_allclose(likelihood["y"], norm.logpdf(Y, draws[..., None]), rtol=1e-12)
     np.testing.assert_allclose(prior["mu"], norm.logpdf(draws, 0.0, 2.0), rtol=1e-8)

@@ -99,6 +99,7 @@ def test_simulator():
     assert trace.posterior["mu"].mean() == pytest.approx(MEAN, abs=0.3)
 
 
+@pytest.mark.filterwarnings("ignore:`return_inferencedata=False`:FutureWarning")
 def test_zarr_trace(monkeypatch):
     # the trace has pickles of the states of samplers
     monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True)

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 sys.path.append(str(Path(__file__).parents[1] / "planted"))
 
-from planted_map import MAP, read_map, stale
+from planted_map import ELSEWHERE, MAP, read_map, stale
 from run_git import git
 
 #: an import of a helper of the tests: ``rows`` or ``tests.scalar.rows``
@@ -62,7 +62,7 @@ class Suite:
     def __init__(self, root: Path, runs: dict[str, set[str]]) -> None:
         self.root = root
         self.runs = {module: files for module, files in runs.items() if (root / module).exists()}
-        self.modules = self.paths("tests/**/test_*.py")
+        self.modules = self.paths("tests/**/test_*.py") - self.paths(ELSEWHERE)
         self.folders = {parent(module) for module in self.modules}
 
     def paths(self, pattern: str) -> set[str]:
