@@ -36,9 +36,9 @@ export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo pymc pymc-only bench-pymc bench-pymc-only test checks test-only test-rest test-all quick map planted test-tenth test-newest \
-	test-oldest test-arm test-pymc test-pymc-only constraints fuzz array-api lint types docs bench \
-	size clean
+.PHONY: help demo pymc pymc-only bench-pymc bench-pymc-only test checks test-only test-rest test-all \
+	quick map planted test-tenth test-newest test-oldest test-arm test-pymc test-pymc-only \
+	constraints fuzz array-api lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'

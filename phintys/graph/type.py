@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -367,6 +367,8 @@ def several(
     first = names[0] if len(names) == 1 else names
     if isinstance(first, int):
         return [make(None) for _ in range(first)]
+    if not isinstance(first, Iterable):
+        raise TypeError(f"{first!r} is no name of a variable: names are strings.")
     made = [make(cast("str", name)) for name in first]
     return made[0] if len(made) == 1 else made
 

@@ -36,8 +36,9 @@ def saturated(outputs: Sequence[Variable], limits: Limits = LIMITS) -> list[Vari
 
     >>> import pytest; _ = pytest.importorskip("egglog")
     >>> import phintys.tensor as pt
+    >>> from phintys.tensor.dot import matrix_product
     >>> x, y, v = pt.dmatrix("x"), pt.dmatrix("y"), pt.dvector("v")
-    >>> saturated([pt.dot(x, v) + pt.dot(y, v)])[0].owner
+    >>> saturated([matrix_product(x, v) + matrix_product(y, v)])[0].owner
     Dot(Add.out, v)
     """
     language = Language()

@@ -32,6 +32,11 @@ from phintys.tensor.linalg.equations import MatrixEquation
 from phintys.tensor.linalg.matrix_functions import MatrixFunction
 from phintys.tensor.linalg.riccati import RiccatiEquation
 from phintys.tensor.nnet.corr import BaseCorrMM
+from phintys.tensor.optimize.ops import (
+    ScipyScalarWrapperOp,
+    ScipyVectorWrapperOp,
+    ScipyWrapperOp,
+)
 from phintys.tensor.reduce import FixedOpCAReduce
 from phintys.tensor.signal.conv import AbstractConvolveNd
 from phintys.tensor.sort import SortOp
@@ -211,6 +216,20 @@ VALUES = {
     "subscripts": ["i,i->i"],
     "path": [((0, 1),)],
     "optimized": FLAG,
+    "x": [PAIR[0]],
+    "variables": [PAIR[0]],
+    "args": [PAIR[1]],
+    "objective": [PAIR[0] ** 2, PAIR[0] ** 4],
+    "equation": [PAIR[0] ** 2, PAIR[0] ** 4],
+    "equations": [PAIR[0] ** 2, PAIR[0] ** 4],
+    "jac": FLAG,
+    "hess": FLAG,
+    "optimizer_kwargs": [None, {"tol": 1e-3}],
+    "MinimizeOp.method": ["BFGS", "Powell"],
+    "MinimizeScalarOp.method": ["brent", "golden"],
+    "RootOp.method": ["hybr", "lm"],
+    "RootScalarOp.method": ["newton", "secant"],
+    "bound_kwargs": [(), ("bracket",)],
     "output_types_preference": [None, other_preference],
 }
 #: what equal ops may differ in: labels, and what they remember
@@ -229,6 +248,9 @@ BASES = {
     BlasOp,
     AddingOp,
     FixedOpCAReduce,
+    ScipyWrapperOp,
+    ScipyScalarWrapperOp,
+    ScipyVectorWrapperOp,
 }
 
 
