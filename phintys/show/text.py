@@ -101,8 +101,7 @@ class _Printer:
         text = name + self._ident(node)
         if self.print_type:
             text += f" <{v.type}>"
-        if self.print_shape and hasattr(v.type, "shape"):
-            text += f" shape={v.type.shape}"
+        text += self._shape(v)
         if v.name is not None:
             text += f" '{v.name}'"
         if self.print_destroy_map and node.op.destroy_map:
@@ -132,7 +131,15 @@ class _Printer:
             text += f" ->{self._ident(_owner_or_self(self.sources[v]))}"
         if self.print_type and (v.name is not None or isinstance(v, Constant)):
             text += f" <{v.type}>"
-        return text + self._known(v)
+        return text + self._shape(v) + self._known(v)
+
+    def _shape(self, v: Variable) -> str:
+        """The static shape of a variable, if that is printed."""
+        shape = getattr(v.type, "shape", None)
+        if shape is None or not self.print_shape:
+            return ""
+        lengths = ", ".join("?" if n is None else str(n) for n in shape)
+        return f" shape=({lengths}{',' if len(shape) == 1 else ''})"
 
     def _ident(self, item: Any) -> str:
         name = self.id_of(item)

@@ -564,7 +564,9 @@ def min(
     """The smallest element over axes; see `max`.
 
     It is ``-max(-x)``, as in PyTensor, unless ``x`` is unsigned or bool, or ``initial`` is given.
-    Every mode that rewrites computes a `Min`, so that the smallest integer of a dtype is right.
+    Compiled functions of this graph compute a `Min`.  Without rewrites, and if ``-x`` has been
+    simplified before, the minimum of signed integers wraps around at the smallest one of the dtype,
+    as in PyTensor; `minimum_node` does not.
 
     >>> import phintys.tensor as pt
     >>> pt.min([[1, 5], [7, 2]], axis=0, initial=3).eval()
@@ -573,8 +575,19 @@ def min(
     x = _ordered(x, "min")
     if initial is None and not _is_unsigned(x):
         return functions.neg(max(functions.neg(x), axis, keepdims))
-    found = _finish(_decided(Min, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
+    found = minimum_node(x, axis, keepdims, initial is not None)
     return found if initial in (None, np.inf) else functions.minimum(found, _element(initial, x))
+
+
+def minimum_node(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: bool = False
+) -> TensorVariable:
+    """The smallest element over axes, computed by `Min`; see `min`.
+
+    ``initial``: whether axes may be empty.
+    """
+    x = _ordered(x, "min")
+    return _finish(_decided(Min, axis_tuple(axis), initial)(x), x, axis, keepdims)
 
 
 def _ordered(x: TensorLike, name: str) -> TensorVariable:

@@ -191,3 +191,11 @@ def test_changes_are_printed(capsys):
     assert lines[3] == "-- pruning: Exp(y), reason: more"
     assert lines[4].endswith("reason: more")
     assert len(lines) == 5
+
+
+def test_shapes_in_a_tree():
+    text = phintys.dprint(
+        pt.tensor("t", dtype="int8", shape=(2, None)) + v, print_shape=True, file="str"
+    )
+    found = [line.partition("] ")[2] for line in text.splitlines()]
+    assert found == ["shape=(2, ?)", "shape=(2, ?)", "shape=(1, ?)", "shape=(?,)"]

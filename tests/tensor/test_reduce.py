@@ -20,10 +20,21 @@ from tiers import few
 
 import phintys
 import phintys.tensor as pt
+from phintys import array_api
+from phintys.compile.mode import Mode
 from phintys.graph.equality import equal_computations
 from phintys.tensor import reduce
 from phintys.tensor.others import ProdOthers, products_of_others
-from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, Prod, ProdWithoutZeros, Sum
+from phintys.tensor.reduce import (
+    Argmax,
+    CAReduce,
+    Max,
+    Min,
+    Prod,
+    ProdWithoutZeros,
+    Sum,
+    minimum_node,
+)
 
 RNG = np.random.default_rng(0)
 SHAPES = {"0-d": (), "vector": (5,), "matrix": (3, 4), "one": (1, 4), "cube": (2, 3, 4)}
@@ -418,15 +429,15 @@ def test_ops_compare_print_and_pickle():
     ("name", "dtype"),
     [
         (name, dtype)
-        for name in ("sum", "prod", "max", "all", "any")
+        for name in ("sum", "prod", "max", "min", "all", "any")
         for dtype in DTYPES
-        if not (dtype == "complex128" and name == "max")
+        if not (dtype == "complex128" and name in ("max", "min"))
     ],
 )
 def test_known_reductions_are_those_made_anew(name, dtype):
     """Functions take ops that were made before; a class makes a new one each time."""
-    build = SIMPLE[name][0]
-    fresh = {"sum": Sum, "prod": Prod, "max": Max, "all": reduce.All}
+    build = minimum_node if name == "min" else SIMPLE[name][0]
+    fresh = {"sum": Sum, "prod": Prod, "max": Max, "min": Min, "all": reduce.All}
     cls = fresh.get(name, reduce.Any_)
     for shape in SHAPES.values():
         x = pt.as_tensor(sample(shape, dtype))
@@ -585,10 +596,29 @@ def test_minimum_of_the_smallest_integer(mode, dtype):
     least = np.iinfo(dtype).min
     values = np.array([[5, least, -3], [7, 1, least + 1]], dtype)
     x = pt.tensor("x", dtype=dtype, shape=(None, None))
-    f = phintys.function([x], [pt.min(x), pt.min(x, axis=1, keepdims=True)], mode=mode)
-    whole, rows = f(values)
-    assert whole == least
-    np.testing.assert_array_equal(rows, values.min(axis=1, keepdims=True))
+    graphs = [pt.min(x), pt.min(x, axis=1, keepdims=True)]
+    simplified = phintys.rewrite_graph(graphs, include=("canonicalize",), clone=True)
+    found = phintys.function([x], [*graphs, *simplified], mode=mode)(values)
+    for whole, rows in (found[:2], found[2:]):
+        assert whole == least
+        np.testing.assert_array_equal(rows, values.min(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_negative_of_the_maximum_of_negative_unsigned_integers(mode):
+    """They wrap around: it is no minimum."""
+    x = pt.tensor("x", dtype="uint8", shape=(None,))
+    f = phintys.function([x], -pt.max(-x), mode=mode)
+    assert f(np.array([0, 5], "uint8")) == 5
+
+
+def test_one_node_without_rewrites():
+    """The functions of the array API compute without rewrites."""
+    values = np.array([[5, -128], [7, 1]], "int8")
+    x = pt.tensor("x", dtype="int8", shape=(None, None))
+    f = phintys.function([x], minimum_node(x, axis=0), mode=Mode("py", None))
+    np.testing.assert_array_equal(f(values), [5, -128])
+    assert array_api.min(array_api.asarray(values)) == -128
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -8,6 +8,7 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
 from phintys.scalar.arith import Cast
+from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import Elemwise, cast
 from phintys.tensor.rules.match import some
@@ -42,7 +43,9 @@ def merge_casts(ctx: Context, node: Apply) -> Replacement:
 
 
 #: Elementwise functions that convert all operands to the dtype of the result.
-IN_ONE_DTYPE = frozenset("add mul true_div int_div mod maximum minimum arctan2".split())
+IN_ONE_DTYPE = frozenset(
+    TABLE[name] for name in "add mul true_div int_div mod maximum minimum arctan2".split()
+)
 
 
 @rule(
@@ -59,7 +62,7 @@ def convert_constants(ctx: Context, node: Apply) -> Replacement:
     Applies to subclasses of `Elemwise`: the other rules do not give their nodes a normal form.
     """
     op, dtype = node.op, node.outputs[0].type.dtype
-    if type(op) is Elemwise or op.scalar_op.name not in IN_ONE_DTYPE:
+    if type(op) is Elemwise or op.scalar_op not in IN_ONE_DTYPE:
         return None
     if all(v.type.dtype == dtype for v in node.inputs if isinstance(v, TensorConstant)):
         return None

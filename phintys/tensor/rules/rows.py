@@ -485,33 +485,37 @@ def _negated(v: Variable) -> Variable | None:
     return None if x is None else _moved(x, moves)
 
 
+def _negative(v: Variable) -> Variable | None:
+    """``x`` if ``v`` is ``-x`` or ``-1 * x``, else None."""
+    x = argument(v, "neg")
+    return negated(v) if x is None else x
+
+
 def _is_zero(v: Variable) -> bool:
     return bool(number(_moves(v)[1]) == 0)
 
 
 @rule(
     "-max(-x) -> min(x)",
-    ops=[TABLE["neg"]],
-    where=at(0, Max, DimShuffle),
+    ops=[TABLE["neg"], TABLE["mul"]],
+    where=some(Max, DimShuffle),
     phase="rows",
     law="accurate",
     tags=("local_max_to_min", "fast_compile"),
     tested_on=(
         "neg(max(neg(i))) | with a negative",
         "neg(max(neg(h), axis=0, keepdims=True)) | with a negative",
+        "-1 * max(-1 * h) | with a negative",
     ),
 )
 def minimum_of_integers(ctx: Context, node: Apply) -> Replacement:
-    """Applies to integers: the smallest of a dtype is its own negative, and is the minimum."""
-    inner, kept = reduction(node.inputs[0], Max)
-    x = None if inner is None else argument(inner.inputs[0], "neg")
-    if (
-        inner is None
-        or x is None
-        or not is_discrete(x)
-        or type(inner.op) is not Max
-        or inner.op.initial
-    ):
+    """Applies to signed integers: the smallest of a dtype is its own negative, and the minimum."""
+    greatest = _negative(node.outputs[0])
+    inner, kept = (None, False) if greatest is None else reduction(greatest, Max)
+    if inner is None or type(inner.op) is not Max or inner.op.initial:
+        return None
+    x = _negative(inner.inputs[0])
+    if x is None or not x.type.dtype.startswith("int"):
         return None
     found = Min(inner.op.axis)(x)
     return keep_dims(found, reduced_axes(inner)) if kept else found

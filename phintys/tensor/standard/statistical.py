@@ -9,6 +9,7 @@ import phintys.tensor as pt
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast
+from phintys.tensor.reduce import minimum_node
 from phintys.tensor.shape import shape_tuple
 from phintys.tensor.standard.manipulation import concat
 
@@ -30,7 +31,7 @@ def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest element over axes."""
-    return pt.min(x, axis, keepdims)
+    return minimum_node(x, axis, keepdims)
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
