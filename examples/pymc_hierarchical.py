@@ -19,14 +19,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 SCHOOLS = [f"school {name}" for name in "ABCDEFGH"]
 COUNTIES, HOUSES = 85, 919
-SEED = 20261128
+SEED = 1
 
 #: seconds of each step
 Times = dict[str, float]
@@ -54,7 +58,7 @@ def parsed() -> argparse.Namespace:
 
 
 # ----- the models
-def eight_schools():
+def eight_schools() -> pm.Model:
     import pymc as pm
 
     with pm.Model(coords={"school": SCHOOLS}) as model:
@@ -66,7 +70,7 @@ def eight_schools():
     return model
 
 
-def radon():
+def radon() -> pm.Model:
     import pymc as pm
 
     county, floor, uranium, level = houses()
@@ -98,7 +102,7 @@ def houses() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 # ----- what is done with each
-def study(build: Callable, options: argparse.Namespace, times: Times) -> None:
+def study(build: Callable[[], pm.Model], options: argparse.Namespace, times: Times) -> None:
     import arviz as az
     import pymc as pm
 

@@ -29,7 +29,6 @@ from phintys.tensor.rules.match import (
     applied,
     argument,
     at,
-    is_discrete,
     is_float,
     like,
     negated,
