@@ -98,6 +98,13 @@ class UnsupportedError(PhintysError, TypeError):
     """Something was requested that the documentation lists as not supported."""
 
 
+class MissingAttributeError(UnsupportedError, AttributeError):
+    """An attribute that other objects of this class have; the message says why this one has not.
+
+    For ``hasattr`` it does not exist.
+    """
+
+
 class LoweringError(PhintysError):
     """An op's `lower` method built an illegal Program, or values of other types than its outputs.
 

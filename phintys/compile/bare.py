@@ -6,13 +6,14 @@ import ctypes
 import math
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from phintys.compile.failure import explain_failure
 from phintys.compile.native import code_of
-from phintys.errors import UnsupportedError
+from phintys.errors import MissingAttributeError
 from phintys.graph.results import array_type
 from phintys.lowering.program import python_step
 
@@ -21,15 +22,70 @@ if TYPE_CHECKING:
     from phintys.compile.callable import Maker
     from phintys.graph.variable import Variable
 
-#: So many failures are kept until their exceptions are asked for: the last ones of different
-#: threads.  Arguments are kept up to so many bytes.
+#: So many failures of a function are kept until their exceptions are asked for, and so many bytes
+#: of arguments, of all failures together.
 _MOST_FAILURES, _MOST_BYTES = 16, 2**24
+
+
+@dataclass(slots=True)
+class _Failure:
+    """The failed step of a call, with copies of the arguments if they are kept."""
+
+    values: list[np.ndarray] | None
+    step: int
+
+    @property
+    def size(self) -> int:
+        return sum(value.nbytes for value in self.values or ())
+
+
+class _Failures:
+    """The last failed calls of several threads.
+
+    Threads may use it at the same time: it loops over copies of the dict, which are made at once.
+    """
+
+    def __init__(self) -> None:
+        self._of_threads: dict[int, _Failure] = {}
+
+    def keep(self, values: list[np.ndarray], step: int) -> None:
+        """Keep the failure of a call of this thread, in the place of an older one."""
+        kept, thread = self._of_threads, threading.get_ident()
+        kept.pop(thread, None)
+        for oldest in list(kept)[: max(0, len(kept) + 1 - _MOST_FAILURES)]:
+            kept.pop(oldest, None)
+        room = _MOST_BYTES - sum(value.nbytes for value in values)
+        self._shrink(max(0, room))
+        kept[thread] = _Failure([v.copy() for v in values] if room >= 0 else None, step)
+
+    def _shrink(self, room: int) -> None:
+        """Drop arguments, those of the oldest failures first, until they take at most so much."""
+        failures = list(self._of_threads.values())
+        size = sum(failure.size for failure in failures)
+        for failure in failures:
+            if size <= room:
+                return
+            size -= failure.size
+            failure.values = None
+
+    def take(self) -> _Failure | None:
+        """The failure of a call of this thread, which is kept no longer; None if it is not known.
+
+        A call of Numba code may have been in a thread that Numba has started.  If a single failure
+        is of a thread that Python does not know, it is that one.
+        """
+        kept, thread = self._of_threads, threading.get_ident()
+        if thread not in kept:
+            known = {other.ident for other in threading.enumerate()}
+            foreign = [other for other in list(kept) if other not in known]
+            thread = foreign[0] if len(foreign) == 1 else thread
+        return kept.pop(thread, None)
 
 
 class NativeRoutine:
     """The routine of a function; it obeys `phintys.backends.protocol.BareFunction`.
 
-    Raises UnsupportedError, which names the op or the value, if one needs Python.
+    Raises MissingAttributeError, which names the op or the value, if one needs Python.
     """
 
     def __init__(self, backend: BareGenerator[Any], maker: Maker) -> None:
@@ -38,34 +94,25 @@ class NativeRoutine:
         updated = [inputs[position] for position in maker.update_targets]
         self.inputs = [(*_array(v), v.name or f"input {i}") for i, v in enumerate(inputs)]
         self.outputs = [_array(v) for v in [*(o.variable for o in maker.outputs), *updated]]
-        self._failures: dict[int, tuple[list[Any] | None, int]] = {}
+        self._failures = _Failures()
         self.routine: Bare = backend.bind_bare(_code(backend, maker), self._note)
 
     def _note(self, inputs: int, step: int) -> None:
         """Keep copies of the arguments of a failed call, for `error`."""
         words = iter(range(inputs, 2**63, 8))
         arrays = [_array_at(words, dtype, rank) for dtype, rank, _ in self.inputs]
-        is_small = sum(array.nbytes for array in arrays) <= _MOST_BYTES
-        failures, thread = self._failures, threading.get_ident()
-        failures.pop(thread, None)
-        while len(failures) >= _MOST_FAILURES:
-            failures.pop(next(iter(failures)), None)
-        failures[thread] = [array.copy() for array in arrays] if is_small else None, step
+        self._failures.keep(arrays, step)
 
     def error(self, status: int) -> BaseException:
-        failures, thread = self._failures, threading.get_ident()
-        if thread not in failures:  # the call was in a thread that Numba has started
-            thread = next(reversed(failures), thread)
-        failure = failures.pop(thread, None)
-        if status != 1 or failure is None:
+        failure = self._failures.take() if status == 1 else None
+        if failure is None:
             kind, arguments = _ERRORS[status]
             return kind(*arguments)
-        values, step = failure
-        graph = self.maker.graph
+        graph, values = self.maker.graph, failure.values
         try:
             if values is not None:
                 values = [v.type.filter(x) for v, x in zip(graph.inputs, values, strict=True)]
-            explain_failure(graph, values, self.maker.program, step)
+            explain_failure(graph, values, self.maker.program, failure.step)
         except Exception as error:
             return error
 
@@ -79,27 +126,27 @@ _ERRORS: dict[int, tuple[type[Exception], tuple[str, ...]]] = {
 
 
 def _code(backend: BareGenerator[Any], maker: Maker) -> Any:
-    """The code of the routine.  UnsupportedError if something in the Program needs Python."""
+    """The code of the routine.  MissingAttributeError if something in the Program needs Python."""
 
-    def compile(to_store: bool) -> Any:
+    def generate(to_store: bool) -> Any:
         program = maker.program_for_code()
         found = python_step(program)
         if found is not None:
             raise _needs_python(found)
         return backend.compile_bare(program, to_store)
 
-    return code_of(backend, maker, "b", compile)
+    return code_of(backend, maker, "b", generate)
 
 
-def _needs_python(what: str) -> UnsupportedError:
-    return UnsupportedError(
+def _needs_python(what: str) -> MissingAttributeError:
+    return MissingAttributeError(
         f"{what} needs Python, and a function that Numba code calls must run without it. Compile "
         'the function in mode "NUMBA", where Numba code calls Python for such ops.'
     )
 
 
 def _array(v: Variable) -> tuple[str, int]:
-    """dtype and rank of a variable whose values are arrays; UnsupportedError for others."""
+    """dtype and rank of a variable whose values are arrays; MissingAttributeError for others."""
     known = array_type(v.type)
     if known is None:
         raise _needs_python(f"{v} (type {v.type})")

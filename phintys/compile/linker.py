@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from phintys.compile.callable import Function, Maker
 from phintys.compile.thunks import Cell, StorageMap, Thunk, map_storage
-from phintys.errors import UnsupportedError, did_you_mean
+from phintys.errors import (
+    CompilerError,
+    MissingAttributeError,
+    UnsupportedError,
+    did_you_mean,
+)
 from phintys.graph.origin import annotate
 from phintys.graph.perform import Runner, run_node
 from phintys.graph.replace import graph_replace
@@ -343,11 +348,16 @@ class JAXLinker(TranspilerLinker):
 def _native_jit_fn(maker: Maker) -> Any:
     """A Numba function that calls the machine code of a function by its address.
 
-    UnsupportedError if something in the graph needs Python.
+    MissingAttributeError if something in the graph needs Python, or if Numba is not installed.
     """
     from phintys.backends.llvm import backend
-    from phintys.backends.numba.native import numba_function
     from phintys.compile.bare import NativeRoutine
+
+    try:
+        from phintys.backends.numba.native import numba_function
+    except CompilerError as exc:
+        message = 'f.vm.jit_fn needs the package numba: pip install "phintys[numba]"'
+        raise MissingAttributeError(message) from exc
 
     return numba_function(NativeRoutine(backend, maker))
 

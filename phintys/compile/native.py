@@ -66,16 +66,16 @@ def _artifact(backend: Generator[Any], maker: Maker) -> Any:
 
 
 def code_of(
-    backend: Generator[Any], maker: Maker, kind: str, compile: Callable[[bool], Any]
+    backend: Generator[Any], maker: Maker, kind: str, generate: Callable[[bool], Any]
 ) -> Any:
     """The code of a function: from memory, from disk, or compiled.
 
-    ``kind`` is a letter for the kind of routine; ``compile(to_store)`` makes the code, which will
+    ``kind`` is a letter for the kind of routine; ``generate(to_store)`` makes the code, which will
     be stored or not.
     """
     key = maker.key
     if key is None:
-        return compile(False)
+        return generate(False)
     name = code_cache.name_of(kind, backend.surroundings(), key)
     found = _recent[name]
     if found is not None:
@@ -83,7 +83,7 @@ def code_of(
     payload = code_cache.read(name)
     found = None if payload is None else backend.load(payload, len(maker.shared))
     if found is None:
-        found = compile(True)
+        found = generate(True)
         payload = backend.dump(found)
         if payload is not None:
             code_cache.write(name, payload)

@@ -33,9 +33,10 @@ class VM:
     jit_fn
         the Numba function (by default, and in mode NUMBA) or the JAX function (in mode JAX) of the
         values of all inputs of the graph, shared variables included, that returns a tuple of the
-        values of all its outputs, updates included; AttributeError in other modes.  By default, and
-        in mode NUMBA if no op needs Python, it calls machine code, without Python and the GIL.  If
-        one does, it is an UnsupportedError by default, and in mode NUMBA a function that Numba
+        values of all its outputs, updates included; AttributeError in other modes, and by default
+        if Numba is not installed.  By default, and in mode NUMBA if nothing needs Python, it calls
+        machine code, without Python and the GIL.  If something does, it is by default an error that
+        is an UnsupportedError and an AttributeError, and in mode NUMBA a function that Numba
         compiles.
 
     ``function`` is the `Function`.

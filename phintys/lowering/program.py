@@ -472,6 +472,26 @@ def _with_origins(program: Program) -> Iterator[tuple[Step, Any]]:
 
 
 def python_step(program: Program) -> str | None:
-    """The name of a step of a Program, or of one inside, that needs Python; None if none does."""
-    steps = (step for step, _ in all_steps(program)[0])
-    return next((step.name for step in steps if isinstance(step, (Python, Draw))), None)
+    """What of a Program, or of one inside, needs Python: the name of a step, or a kind of result.
+
+    None if nothing does.
+    """
+    steps = [step for step, _ in all_steps(program)[0]]
+    named = [step.name for step in steps if isinstance(step, (Python, Draw))]
+    kinds = {slot.kind for step in steps for slot in _selected(step)}
+    described = [text for kind, text in _NEEDING_PYTHON.items() if kind in kinds]
+    return next(iter(named + described), None)
+
+
+#: kind of the slot of a result that only Python can hold -> its description
+_NEEDING_PYTHON = {
+    "python": "An array whose lengths depend on which branch runs",
+    "object": "A Python object that a branch or a loop returns",
+}
+
+
+def _selected(step: Step) -> Sequence[Slot]:
+    """The results of a `Branch`, the final states of a `Loop`."""
+    if isinstance(step, Branch):
+        return step.outputs
+    return [final for _, final in step.state] if isinstance(step, Loop) else ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,10 +34,17 @@ def run_session(text: str, scope: dict, page: Path, line: int) -> None:
     assert not runner.failures, "".join(report)
 
 
+def case(page: Path) -> Any:
+    """The parameter of a page, which is skipped without Numba if it imports that."""
+    imports_numba = any("import numba" in text for _, text in blocks(page))
+    marks = [pytest.mark.needs("numba")] if imports_numba else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
 WITH_CODE = [page for page in PAGES if blocks(page)]
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [case(page) for page in WITH_CODE])
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict = {"__name__": "__main__"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -15,14 +16,15 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 from numba.np import numpy_support
 from numba.np.arrayobj import array_copy, make_array, populate_array
 
 from phintys.backends.numba.dispatch import MISSING_DTYPES, jit
-from phintys.backends.numba.results import Result
+from phintys.backends.numba.results import Builder, Context, Result, Value
 from phintys.backends.protocol import BareFunction
-from phintys.errors import UnsupportedError
+from phintys.errors import MissingAttributeError
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 #: The place of ``manage_memory`` in the table of Numba's C functions (``nrt_external.h``).
@@ -50,17 +52,18 @@ def numba_function(function: BareFunction) -> Any:
     """A Numba function of the inputs of a compiled function that returns a tuple of its results.
 
     Arguments are arrays of the inputs' dtypes and ranks, in any memory layout, or numbers for
-    inputs of rank 0; Numba raises a TypingError for others.  Results are new arrays.  Exceptions
-    are those of the compiled function.
+    inputs of rank 0; Numba raises a TypingError for others.  Numbers for floats are rounded, an
+    integer that does not fit is a TypeError.  Results are new arrays.  Exceptions are those of the
+    compiled function.
 
     The call needs no GIL, and may run in several threads at once.  The machine code lives as long
     as a Numba function, or code compiled by Numba, that calls it.
 
-    Raises UnsupportedError if Numba has no arrays of a dtype.
+    Raises MissingAttributeError if Numba has no arrays of a dtype.
     """
     for dtype, *_ in (*function.inputs, *function.outputs):
         if dtype in MISSING_DTYPES:
-            raise UnsupportedError(f"Numba has no arrays of dtype {dtype}.")
+            raise MissingAttributeError(f"Numba has no arrays of dtype {dtype}.")
     number = secrets.randbits(62)
     _functions[number] = function
 
@@ -72,11 +75,17 @@ def numba_function(function: BareFunction) -> Any:
     return made
 
 
-def _signature_and_code(context: Any, number: Any, arguments: Any) -> Any:
-    """What Numba needs of `_call`: the types, and the function that generates the code."""
+def _signature_and_code(
+    context: object, number: types.Type, arguments: Sequence[types.Type]
+) -> tuple[Signature, Callable[..., Value]] | None:
+    """What Numba needs of `_call`: the types, and the function that generates the code.
+
+    Numba keeps both for ever, so they do not refer to the function.
+    """
     if not isinstance(number, types.Literal):  # Numba tries that too
         return None
-    function = _functions.get(number.literal_value)
+    value = number.literal_value
+    function = _functions.get(value)
     if function is None:
         raise TypingError(
             "This Numba function was made in another process: pickle the compiled function f "
@@ -85,19 +94,19 @@ def _signature_and_code(context: Any, number: Any, arguments: Any) -> Any:
     _check(function, tuple(arguments))
     outputs = [Result(_number_type(dtype), rank) for dtype, rank in function.outputs]
     signature = types.Tuple(outputs)(number, arguments)
-    return signature, lambda *parts: _Caller(function, *parts).results()
+    return signature, lambda *parts: _Caller(_functions[value], *parts).results()
 
 
 #: ``_call(number, arguments)``: the results of a function.  One for all: Numba keeps it for ever.
 _call: Any = intrinsic(prefer_literal=True)(_signature_and_code)
 
 
-def _number_type(dtype: str) -> Any:
+def _number_type(dtype: str) -> types.Type:
     """Numba's type of the elements of an array."""
     return numpy_support.from_dtype(np.dtype(dtype))
 
 
-def _check(function: BareFunction, given: tuple[Any, ...]) -> None:
+def _check(function: BareFunction, given: tuple[types.Type, ...]) -> None:
     """TypingError if arguments of these types do not fit."""
     if len(given) != len(function.inputs):
         names = ", ".join(name for *_, name in function.inputs)
@@ -108,31 +117,40 @@ def _check(function: BareFunction, given: tuple[Any, ...]) -> None:
             raise TypingError(f"{name} must be {wanted}, not {type_}.")
 
 
-def _fits(type_: Any, dtype: str, rank: int) -> bool:
+def _fits(type_: types.Type, dtype: str, rank: int) -> bool:
     """Whether Numba's type of an argument is one of an input."""
     if isinstance(type_, types.Array):
         return (type_.dtype, type_.ndim) == (_number_type(dtype), rank)
-    is_number = rank == 0 and isinstance(type_, (types.Number, types.Boolean))
-    return is_number and np.can_cast(numpy_support.as_dtype(type_), dtype, "same_kind")
+    if rank or not isinstance(type_, (types.Number, types.Boolean)):
+        return False
+    if isinstance(type_, types.Integer) and isinstance(_number_type(dtype), types.Integer):
+        return True  # its value is checked at the call
+    return bool(np.can_cast(numpy_support.as_dtype(type_), dtype, "same_kind"))
 
 
 class _Caller:
     """The code of one call, as the function of an intrinsic that generates code gets it."""
 
     def __init__(
-        self, function: BareFunction, context: Any, builder: Any, signature: Any, args: Any
+        self,
+        function: BareFunction,
+        context: Context,
+        builder: Builder,
+        signature: Signature,
+        args: tuple[Value, Value],
     ) -> None:
         self.function, self.context, self.builder = function, context, builder
         self.number, self.types = signature.args[0].literal_value, tuple(signature.args[1])
         self.answer = signature.return_type
         self.given = cgutils.unpack_tuple(builder, args[1])
 
-    def results(self) -> Any:
+    def results(self) -> Value:
         """Emit the call; the tuple of results."""
         builder, context = self.builder, self.context
         routine = self.function.routine
         # code that contains the address keeps what is there, and so does code linked with it
         context.active_code_library.called = self.function
+        self.check_integers()
         words, copies = self.arguments()
         results = self.memory(sum(2 + output.ndim for output in self.answer.types))
         kind = ir.FunctionType(_WORD, [_BYTES, _WORD.as_pointer(), _WORD.as_pointer()])
@@ -143,22 +161,22 @@ class _Caller:
         self.raise_unless_done(status)
         return context.make_tuple(builder, self.answer, self.arrays(results))
 
-    def address(self, value: int, kind: Any) -> Any:
+    def address(self, value: int, kind: ir.Type) -> Value:
         """A constant address; Numba does not keep code with one on disk."""
         found = self.context.add_dynamic_addr(self.builder, value, info="phintys")
         return self.builder.bitcast(found, kind)
 
-    def memory(self, count: int) -> Any:
+    def memory(self, count: int) -> Value:
         """Emit words on the stack."""
         return cgutils.alloca_once(self.builder, _WORD, size=max(1, count))
 
-    def arguments(self) -> tuple[Any, list[tuple[Any, Any]]]:
+    def arguments(self) -> tuple[Value, list[tuple[types.Array, Value]]]:
         """Emit the words of the arguments; the types and values of arrays copied for the call."""
         builder, copies = self.builder, []
         words = self.memory(sum(1 + rank for _, rank, _ in self.function.inputs))
         place = itertools.count()
 
-        def put(value: Any) -> None:
+        def put(value: Value) -> None:
             builder.store(value, builder.gep(words, [_WORD(next(place))]))
 
         for type_, value, (dtype, *_) in zip(self.types, self.given, self.function.inputs):
@@ -176,14 +194,34 @@ class _Caller:
                 put(length)
         return words, copies
 
-    def stored(self, type_: Any, value: Any, dtype: str) -> Any:
+    def check_integers(self) -> None:
+        """Emit a TypeError for the case that an integer is not one of the dtype of its input."""
+        for type_, value, (dtype, _, name) in zip(self.types, self.given, self.function.inputs):
+            wanted = _number_type(dtype)
+            if not isinstance(type_, types.Integer) or not isinstance(wanted, types.Integer):
+                continue
+            least, most = wanted.minval, wanted.maxval
+            outside = self.is_outside(type_, value, least, most)
+            message = f"{name} must be an integer of dtype {dtype}, from {least} to {most}."
+            with self.builder.if_then(outside, likely=False):
+                self.context.call_conv.return_user_exc(self.builder, TypeError, (message,))
+
+    def is_outside(self, type_: types.Integer, value: Value, least: int, most: int) -> Value:
+        """Emit whether an integer is less than the least number, or greater than the most."""
+        builder = self.builder
+        compare = builder.icmp_signed if type_.minval < 0 else builder.icmp_unsigned
+        is_less = compare("<", value, value.type(max(type_.minval, least)))
+        is_greater = compare(">", value, value.type(min(type_.maxval, most)))
+        return builder.or_(is_less, is_greater)
+
+    def stored(self, type_: types.Type, value: Value, dtype: str) -> Value:
         """Emit the store of a number, converted to a dtype; its address."""
         wanted = _number_type(dtype)
         value = self.context.cast(self.builder, value, type_, wanted)
         data = self.context.get_value_as_data(self.builder, wanted, value)
         return cgutils.alloca_once_value(self.builder, data)
 
-    def raise_unless_done(self, status: Any) -> None:
+    def raise_unless_done(self, status: Value) -> None:
         """Emit the exception of a call whose status is not 0."""
         builder, convention = self.builder, self.context.call_conv
         with builder.if_then(builder.icmp_signed("<", status, status.type(0)), likely=False):
@@ -193,11 +231,11 @@ class _Caller:
             with builder.if_then(is_it, likely=False):
                 convention.return_user_exc(builder, CallError, (self.number, failed))
 
-    def arrays(self, results: Any) -> list[Any]:
+    def arrays(self, results: Value) -> list[Value]:
         """Emit the arrays of the results that words describe."""
         builder, place = self.builder, itertools.count()
 
-        def take() -> Any:
+        def take() -> Value:
             return builder.load(builder.gep(results, [_WORD(next(place))]))
 
         found = []
@@ -207,7 +245,7 @@ class _Caller:
             found.append(self.array(type_, memory, data, shape))
         return found
 
-    def array(self, type_: Any, memory: Any, data: Any, shape: list[Any]) -> Any:
+    def array(self, type_: types.Array, memory: Value, data: Value, shape: list[Value]) -> Value:
         """Emit an array of memory that it frees."""
         builder, context = self.builder, self.context
         made = make_array(type_)(context, builder)
@@ -225,7 +263,7 @@ class _Caller:
         )
         return made._getvalue()
 
-    def owner(self, memory: Any) -> Any:
+    def owner(self, memory: Value) -> Value:
         """Emit the object of Numba that frees memory when no array refers to it."""
         builder = self.builder
         api = builder.bitcast(self.context.nrt.get_nrt_api(builder), _BYTES.as_pointer())

@@ -8,18 +8,30 @@ of an error.  Programs that call compiled functions from C code copy each result
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from numba.core import cgutils, types
 from numba.core.datamodel.models import ArrayModel
+from numba.core.typing.templates import Signature
 from numba.extending import lower_builtin, lower_cast, register_model
 from numba.np.arrayobj import make_array, setitem_array
+
+# Classes of Numba and llvmlite without annotations: pyright infers wrong types of their methods.
+#: a ``BaseContext`` of Numba: how a target represents Numba's types, and code for operations
+Context: TypeAlias = Any
+#: an ``IRBuilder`` of llvmlite, which emits instructions
+Builder: TypeAlias = Any
+#: a ``Value`` of llvmlite: what an instruction has computed, or a constant
+Value: TypeAlias = Any
+#: a ``StructProxy`` of Numba: the fields of a value, such as those of an array
+Struct: TypeAlias = Any
 
 
 class Result(types.Array):
     """An array that a call has made: C-contiguous memory that nothing else refers to yet."""
 
-    def __init__(self, dtype: Any, rank: int) -> None:
+    def __init__(self, dtype: types.Type, rank: int) -> None:
         super().__init__(dtype, rank, "C", name=f"result({dtype}, {rank}d)")
 
 
@@ -27,14 +39,18 @@ register_model(Result)(ArrayModel)
 
 
 @lower_cast(Result, types.Array)
-def _as_array(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
+def _as_array(
+    context: Context, builder: Builder, given: Result, wanted: types.Array, value: Value
+) -> Value:
     """The same array as one of Numba's other type, where several may stand."""
     return value
 
 
 @lower_builtin(operator.setitem, types.Array, types.EllipsisType, Result)
 @lower_builtin(operator.setitem, types.Array, types.BaseTuple, Result)
-def _set_all(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _set_all(
+    context: Context, builder: Builder, signature: Signature, args: Sequence[Value]
+) -> Value:
     """Emit an assignment; to the whole of an array of the same dtype and rank it is a loop.
 
     A C-contiguous array that shares memory with the result has the same elements in the same
@@ -60,7 +76,7 @@ def _set_all(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-def _step(context: Any, builder: Any, length: Any, given: Any) -> Any:
+def _step(context: Context, builder: Builder, length: Value, given: Value) -> Value:
     """Emit the step along an axis of the result: 0 if it is repeated.
 
     Emit a ValueError for the case that the result does not fit.
@@ -73,7 +89,13 @@ def _step(context: Any, builder: Any, length: Any, given: Any) -> Any:
     return builder.zext(builder.not_(is_one), length.type)
 
 
-def _element(context: Any, builder: Any, type_: Any, array: Any, places: Any) -> Any:
+def _element(
+    context: Context,
+    builder: Builder,
+    type_: types.Array,
+    array: Struct,
+    places: Sequence[Value],
+) -> Value:
     """Emit the address of an element."""
     shape, strides = (cgutils.unpack_tuple(builder, v) for v in (array.shape, array.strides))
     return cgutils.get_item_pointer2(

@@ -6,7 +6,7 @@ import ctypes
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_values import RandomValues
 
@@ -19,6 +19,7 @@ from phintys.lowering.interpret import interpret
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import python_step
 from phintys.tensor.from_function import wrap_py
+from phintys.tensor.type_other import SliceType
 
 
 class Caller:
@@ -63,8 +64,7 @@ def test_a_routine_computes_what_the_interpreter_does(seed, size):
     values.grow(size)
     outputs, _ = values.outputs(3)
     program = plan_memory(assemble(values.b, outputs))
-    if python_step(program) is not None:
-        return
+    assume(python_step(program) is None)
     status, found = Caller(program)(*values.args)
     assert status == 0
     for result, expected in zip(found, interpret(program, *values.args), strict=True):
@@ -125,3 +125,18 @@ def test_what_needs_python_is_named():
     assert "doubled" in named([x], phintys.ifelse(x.sum() > 0, doubled(x), x))
     assert named([rng], pt.random.normal(rng=rng)) == "random_normal"
     assert named([x], x + 1) is None
+
+
+def test_results_that_only_python_can_hold_are_named():
+    x, choice = pt.dvector("x"), pt.lscalar("choice")
+    first, second = (SliceType().make_variable() for _ in range(2))
+
+    def named(inputs, output):
+        return python_step(phintys.function(inputs, output).program)
+
+    chosen = phintys.ifelse(choice > 0, x[1:], pt.concatenate([x, x]))
+    assert named([x, choice], chosen) == "An array whose lengths depend on which branch runs"
+    assert named([x, choice], phintys.ifelse(choice > 0, x, x[::-1])) is None
+    chosen = phintys.ifelse(choice > 0, first, second)
+    expected = "A Python object that a branch or a loop returns"
+    assert named([choice, first, second], chosen) == expected

@@ -8,10 +8,13 @@ import pickle
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import tracemalloc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -24,6 +27,8 @@ from phintys.errors import ShapeError, UnsupportedError
 from phintys.tensor.from_function import wrap_py
 
 numba = pytest.importorskip("numba")
+rtsys = pytest.importorskip("numba.core.runtime").rtsys
+_nrt_python = pytest.importorskip("numba.core.runtime._nrt_python")
 both = pytest.mark.parametrize("mode", ["FAST_RUN", "NUMBA"])
 V = np.array([0.5, 1.0, 2.0])
 
@@ -73,6 +78,51 @@ def test_arguments_have_any_layout_and_numbers_are_of_rank_0():
     frozen = base.copy()
     frozen.flags.writeable = False
     np.testing.assert_array_equal(f.vm.jit_fn(frozen, True, 1)[0], base)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32", "uint64"])
+def test_an_integer_that_an_input_cannot_hold_is_an_error(dtype):
+    k = pt.scalar("k", dtype=dtype)
+    f = phintys.function([k], k)
+    least, most = (int(n) for n in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    message = f"k must be an integer of dtype {dtype}, from {least} to {most}"
+    for value in (-(2**63), least - 1, least, 0, most, most + 1, 2**63 - 1, 2**63, 2**64 - 1):
+        if not -(2**63) <= value < 2**64:  # no integer of Numba
+            continue
+        given = np.int64(value) if value < 2**63 else np.uint64(value)
+        if least <= value <= most:
+            assert f.vm.jit_fn(given)[0] == f(value) == value
+        else:
+            assert isinstance(error_of(f, value), TypeError)
+            with pytest.raises(TypeError, match=message):
+                f.vm.jit_fn(given)
+
+
+def test_copies_of_other_arguments_are_freed_if_an_integer_does_not_fit():
+    a, k = pt.dvector("a"), pt.iscalar("k")
+    jit_fn = phintys.function([a, k], a * k).vm.jit_fn
+    strided = np.ones(20_000)[::2]
+    assert len(jit_fn(strided, 2)[0]) == 10_000
+
+    @numba.njit
+    def repeat(a, k, n):
+        for _ in range(n):
+            try:
+                jit_fn(a, k)
+            except Exception:
+                n -= 1
+        return n
+
+    repeat(strided, 2**40, 1)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        assert repeat(strided, 2**40, 10) == 0
+        now = rtsys.get_allocation_stats()
+        kept = now.mi_alloc - before.mi_alloc - (now.mi_free - before.mi_free)
+        assert kept <= 1  # Numba keeps the argument itself
+    finally:
+        _nrt_python.memsys_disable_stats()
 
 
 @both
@@ -239,24 +289,71 @@ def test_large_arguments_of_a_failed_call_are_not_kept():
     assert "x has shape (3,)" in str(error_of(jit_fn, V, V[1:]))
 
 
-def test_the_error_of_a_call_in_a_thread_of_numba():
+def fail(called, m, n):
+    """Call the routine of a function of two vectors that must be of one length."""
+    a = np.ones(max(m, n))
+    words = np.array([a.ctypes.data, m, a.ctypes.data, n], "int64")
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *3 * [ctypes.c_void_p])
+    call = kind(called.routine.address)
+    assert call(called.routine.block, words.ctypes.data, words.ctypes.data) == 1
+
+
+def sum_of_two():
     x, y = pt.dvectors("x", "y")
-    called = phintys.function([x, y], x + y).vm.jit_fn.called
-    status = []
+    return phintys.function([x, y], x + y).vm.jit_fn.called
 
-    def work():
-        a = np.ones(3)
-        words = np.array([a.ctypes.data, 2, a.ctypes.data, 3], "int64")
-        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *3 * [ctypes.c_void_p])
-        call = kind(called.routine.address)
-        status.append(call(called.routine.block, words.ctypes.data, words.ctypes.data))
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert status == [1]
+def test_the_error_of_a_call_in_a_thread_of_numba():
+    called = sum_of_two()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(fail, called, 2, 3).result()
+    assert isinstance(called.error(2), MemoryError)
     assert "x has shape (2,), y has shape (3,)" in str(called.error(1))
     assert "arguments are not known" in str(called.error(1))
+    # two failures of threads that have ended: which one is it?
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        for length, pool in ((2, first), (4, second)):
+            pool.submit(fail, called, length, 3).result()
+    assert "arguments are not known" in str(called.error(1))
+
+
+@pytest.mark.parametrize("status", [1, 2, 3])
+def test_a_thread_never_gets_the_error_of_another_one(status):
+    called = sum_of_two()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(fail, called, 2, 3).result()
+        assert "x has shape" not in str(called.error(status))
+        error = pool.submit(called.error, 1).result()
+    assert "x has shape (2,), y has shape (3,)" in str(error)
+
+
+def test_the_arguments_of_failures_are_bounded_together():
+    called, each = sum_of_two(), 2**19  # 4 MiB an argument
+    with ExitStack() as stack:
+        pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(4)]
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            for pool in pools:
+                pool.submit(fail, called, each, each - 1).result()
+            assert tracemalloc.get_traced_memory()[0] - before < 2**24 + 2**20
+        finally:
+            tracemalloc.stop()
+        errors = [pool.submit(called.error, 1).result() for pool in pools]
+    assert [type(error) for error in errors] == 4 * [ShapeError]
+    named = [f"x has shape ({each},)" in str(error) for error in errors]
+    assert named == [False, False, True, True]
+
+
+def test_the_last_sixteen_failures_are_kept():
+    called = sum_of_two()
+    with ExitStack() as stack:
+        pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(18)]
+        for length, pool in enumerate(pools):
+            pool.submit(fail, called, length, 30).result()
+        texts = [str(pool.submit(called.error, 1).result()) for pool in pools]
+    known = [f"x has shape ({length},)" in text for length, text in enumerate(texts)]
+    assert known == 2 * [False] + 16 * [True]
 
 
 def test_too_little_memory():
@@ -288,6 +385,7 @@ def test_what_needs_python():
     x, rng = pt.dvector("x"), phintys.shared(np.random.default_rng(0), "rng")
     for output, what in [(doubled(x), "doubled"), (pt.random.normal(x, rng=rng), "rng")]:
         vm = phintys.function([x], output).vm
+        assert not hasattr(vm, "jit_fn")
         with pytest.raises(UnsupportedError, match=f'{what}.* needs Python.*mode "NUMBA"'):
             _ = vm.jit_fn
     half = pt.tensor("half", shape=(None,), dtype="float16")
@@ -296,6 +394,43 @@ def test_what_needs_python():
     in_object_mode = phintys.function([x], doubled(x) + 1, mode="NUMBA").vm.jit_fn
     assert not is_native(in_object_mode)
     np.testing.assert_array_equal(in_object_mode(V)[0], V * 2 + 1)
+
+
+def test_branches_of_different_lengths_need_python():
+    x, c = pt.dvector("x"), pt.lscalar("c")
+
+    def chosen(c, x):
+        return phintys.ifelse(c > 0, x[1:], pt.concatenate([x, x]))
+
+    totals = phintys.scan(
+        lambda k, x: chosen(k, x).sum(), [pt.arange(2) - c], None, [x], return_updates=False
+    )
+    expected = {1: [V[1:], [7, 7]], 0: [np.tile(V, 2), [7, 3]]}
+    for number, output in enumerate([chosen(c, x), totals]):
+        with pytest.raises(UnsupportedError, match="lengths depend on which branch runs needs"):
+            _ = phintys.function([x, c], output).vm.jit_fn
+        found = phintys.function([x, c], output, mode="NUMBA").vm.jit_fn
+        assert not is_native(found)
+        for value, results in expected.items():
+            np.testing.assert_array_equal(found(V, np.array(value))[0], results[number])
+
+
+def test_without_numba_there_is_none(tmp_path):
+    (tmp_path / "numba.py").write_text("raise ImportError('not here')")
+    script = """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import phintys, phintys.tensor as pt
+        vm = phintys.function([], pt.zeros(2)).vm
+        assert not hasattr(vm, "jit_fn")
+        try:
+            vm.jit_fn
+        except TypeError as error:
+            print(error)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout.startswith("f.vm.jit_fn needs the package numba"), run.stderr
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
@@ -417,13 +552,17 @@ def test_code_that_calls_it_keeps_the_machine_code():
     assert twice(V) == pytest.approx(expected)
 
 
-def test_a_function_that_nothing_calls_is_freed():
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_function_that_nothing_calls_is_freed(calls):
     x = pt.dvector("x")
     f = phintys.function([x], pt.exp(x).sum())
     jit_fn = f.vm.jit_fn
+    for _ in range(calls):
+        jit_fn(V)
     code = weakref.ref(jit_fn.called)
     del f, jit_fn
     gc.collect()
+    gc.collect()  # what Numba's finalizers have released
     assert code() is None
 
 

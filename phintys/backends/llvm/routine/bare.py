@@ -22,7 +22,7 @@ from phintys.lowering.program import Program, Slot
 
 
 def emit_bare(program: Program) -> EntryCode:
-    """The bare routine of a Program for which `python_steps` finds nothing."""
+    """The bare routine of a Program for which `python_step` finds nothing."""
     return BareRoutine(program).emit(single=False)
 
 
