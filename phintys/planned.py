@@ -21,6 +21,7 @@ array([[1., 2.]])
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Never
 
@@ -96,9 +97,7 @@ _NAMES = {
         real reciprocal round second sigmoid sign sin sinh softmax softplus sqr sqrt square sub
         subtract switch tan tanh tri_gamma true_div true_divide trunc where xor as_xtensor
     """,
-    "xtensor.random": """
-
-    """,
+    "xtensor.random": "",
     "xtensor.random.basic": """
         as_xrv bernoulli beta betabinom binomial categorical cauchy chisquare dirichlet
         exponential gamma gengamma geometric gumbel halfcauchy halfnormal hypergeometric integers
@@ -156,21 +155,27 @@ def names(path: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for module in (path, *_HANDED_ON.get(path, ())):
         found |= {name: _value(package, name) for name in _NAMES[module].split()}
-    return found | {name: value for name, value in _AVAILABLE.items() if name in found}
+        found |= _AVAILABLE.get(module, {})
+    return found
 
 
 @cache
 def _value(package: str, name: str) -> object:
     """A class without instances if ``name`` has a capital letter, else a function that raises."""
-    place = f"phintys.{package}"
     if name[0].isupper():
         is_op = not name.endswith(("Type", "Variable", "Constant", "Signature"))
         bases = (Planned, Op) if is_op else (Planned,)
-        return type(name, bases, {"package": package, "__module__": place})
+        return type(name, bases, {"package": package, "__module__": f"phintys.{package}"})
+    return _refusing(package, name)
+
+
+def _refusing(package: str, name: str) -> Callable[..., Never]:
+    """A function that raises."""
 
     def function(*args: object, **kwargs: object) -> Never:
         raise _refusal(package, name)
 
+    place = f"phintys.{package}"
     function.__module__, function.__name__, function.__qualname__ = place, name, name
     return function
 
@@ -194,14 +199,22 @@ def _as_sparse_or_tensor_variable(
     return as_tensor_variable(x, name=name, **kwargs)
 
 
-def _as_xrv(*args: object, **kwargs: object) -> object:
-    """A function that raises when it draws: programs make functions of draws at their start."""
-    return _value("xtensor", "as_xrv")
+def _as_xrv(
+    core_op: Op,
+    core_inps_dims_map: object = None,
+    core_out_dims_map: object = None,
+    name: str | None = None,
+) -> Callable[..., Never]:
+    """A function that raises when it draws: programs make functions of draws at their start.
+
+    The error names the draw, by ``name`` or as ``core_op`` is called.
+    """
+    return _refusing("xtensor", name or getattr(core_op, "name", None) or str(core_op))
 
 
-#: what does not raise
-_AVAILABLE = {
-    "as_sparse_or_tensor_variable": _as_sparse_or_tensor_variable,
-    "as_symbolic": _as_sparse_or_tensor_variable,
-    "as_xrv": _as_xrv,
+#: path of a module -> those of its names that do not raise
+_AVAILABLE: dict[str, dict[str, object]] = {
+    "sparse": {"as_symbolic": _as_sparse_or_tensor_variable},
+    "sparse.basic": {"as_sparse_or_tensor_variable": _as_sparse_or_tensor_variable},
+    "xtensor.random.basic": {"as_xrv": _as_xrv},
 }

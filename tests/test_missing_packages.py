@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import runpy
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import missing_packages
@@ -26,3 +29,13 @@ def case(**parameters):
     return SimpleNamespace(
         callspec=SimpleNamespace(params=parameters), iter_markers=lambda name: []
     )
+
+
+@pytest.mark.parametrize("found", [(), ("pymc",)])
+def test_where_pymc_is_missing_its_tests_change_no_path(found, monkeypatch):
+    tests = Path(__file__).parent
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda name: found)
+    monkeypatch.setattr(sys, "path", [str(tests / "backends"), str(tests)])
+    scope = runpy.run_path(str(tests / "pymc" / "conftest.py"))
+    assert ("collect_ignore_glob" in scope) is (not found)
+    assert (str(tests / "backends") in sys.path) is (not found)

@@ -14,6 +14,7 @@ import scipy.sparse
 from phintys.graph.rewriting.basic import node_rewriter
 
 import phintys.tensor as pt
+from phintys import planned
 from phintys.errors import UnsupportedError
 from phintys.planned import PATHS, names
 
@@ -90,9 +91,22 @@ def test_a_dense_value_may_be_given_where_a_sparse_matrix_may():
 def test_functions_of_draws_are_made_before_they_are_used():
     from phintys.xtensor.random import as_xrv
 
-    draw = as_xrv(pt.random.normal)
-    with pytest.raises(UnsupportedError, match="named dimensions"):
-        draw(0.0, 1.0)
+    normal = pt.random.normal(0.0, 1.0).owner.op
+    for draw, name in [
+        (as_xrv(normal), "normal"),
+        (as_xrv(normal, [], (), name="flat"), "flat"),
+        (as_xrv(pt.exp), str(pt.exp)),
+    ]:
+        with pytest.raises(UnsupportedError, match=f"{name} is for tensors with named dimensions"):
+            draw(0.0, 1.0)
+
+
+def test_a_name_works_only_in_its_module(monkeypatch):
+    """Not where another package has the same name."""
+    monkeypatch.setitem(planned._NAMES, "sparse.utils", "hash_from_sparse as_xrv")
+    assert names("sparse.utils")["as_xrv"] is not names("xtensor.random")["as_xrv"]
+    with pytest.raises(UnsupportedError, match="as_xrv is for sparse matrices"):
+        names("sparse.utils")["as_xrv"](pt.exp)
 
 
 def test_they_are_imported_when_they_are_used():

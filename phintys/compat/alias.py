@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -33,15 +34,37 @@ _lock = threading.RLock()
 PATIENCE = 20.0
 
 
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    # a thread that held the lock does not exist in the child
+    os.register_at_fork(after_in_child=_new_lock)
+
+
 @contextmanager
 def _turn() -> Generator[None]:
-    """A context in which no other thread imports modules for their older names."""
-    held = _lock.acquire(timeout=PATIENCE)
+    """A context in which no other thread imports modules for their older names.
+
+    RuntimeWarning if `PATIENCE` has not been enough.
+    """
+    lock = _lock  # a fork in this context makes another one
+    held = lock.acquire(timeout=PATIENCE)
+    if not held:
+        warnings.warn(
+            f"An import of a module of phintys under an older name has waited {PATIENCE:g} seconds "
+            "for one in another thread, and goes on without it. If a program hangs or fails after "
+            "this, import the module before the threads start.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     try:
         yield
     finally:
         if held:
-            _lock.release()
+            lock.release()
 
 
 def own_name(path: str, system: str) -> str:

@@ -36,7 +36,12 @@ from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.static import ValueOrigin, constant_origin, entries, vector_entries
+from phintys.tensor.static import (
+    ValueOrigin,
+    constant_origin,
+    numbers_or_variables,
+    vector_entries,
+)
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import TensorConstant, Tensors, TensorVariable
 
@@ -200,11 +205,11 @@ def _part_of_constant(op: Subtensor, out: Computed) -> ValueOrigin:
     if isinstance(x, Constant):
         return x.data[int(i.data)]
     made = None if x.owner is None else vector_entries(x.owner.op, x)
-    return made[int(i.data)] if made else x
+    return x if made is None else made[int(i.data)]
 
 
 @vector_entries.register
-def _part_of_vector(op: Subtensor, out: Computed) -> list[TensorVariable] | None:
+def _part_of_vector(op: Subtensor, out: Computed) -> Sequence[Any] | np.ndarray | None:
     """The entries of a constant slice of a vector, for instance of a shape."""
     x, *indices = out.owner.inputs
     key = op.key([literal(i) for i in indices])
@@ -212,7 +217,7 @@ def _part_of_vector(op: Subtensor, out: Computed) -> list[TensorVariable] | None
     wanted = [p for e in op.idx_list for p in positions(e)]
     if n is None or len(key) != 1 or any(literal(indices[p]) is None for p in wanted):
         return None
-    return entries(x)[key[0]] if isinstance(key[0], slice) else None
+    return numbers_or_variables(x)[key[0]] if isinstance(key[0], slice) else None
 
 
 # ============================================================================= IncSubtensor

@@ -226,12 +226,12 @@ def _expanded_scalar(op: DimShuffle, out: Variable) -> list[Variable] | None:
 
 
 @vector_entries.register
-def _converted_constant(op: Elemwise, out: Variable) -> list[TensorVariable] | None:
+def _converted_constant(op: Elemwise, out: Variable) -> np.ndarray | None:
     """The entries of a constant vector that is cast."""
     _, x, *_ = out.owner_op_and_inputs
     if not isinstance(op.scalar_op, Cast) or not isinstance(x, TensorConstant):
         return None
-    return [as_tensor_variable(n) for n in x.data.astype(out.type.dtype)]
+    return x.data.astype(out.type.dtype)
 
 
 @constant_origin.register

@@ -230,28 +230,35 @@ def extract_constant(
 
 
 @singledispatch
-def vector_entries(op: Op, out: Variable) -> Sequence[Any] | None:
-    """The entries of ``out``, a vector computed by ``op``, as variables, or None; see `entries`."""
+def vector_entries(op: Op, out: Variable) -> Sequence[Any] | np.ndarray | None:
+    """The entries of ``out``, a vector computed by ``op``, or None; see `numbers_or_variables`."""
     return None
 
 
-def entries(vector: Variable) -> list[TensorVariable]:
-    """The entries of an integer vector, as variables; ValueError if its length is not known."""
+def numbers_or_variables(vector: Variable) -> Sequence[Any] | np.ndarray:
+    """The entries of an integer vector: an array if all are known, else a sequence of variables.
+
+    ValueError if the length of the vector is not known.
+    """
     if isinstance(vector, TensorConstant):
-        return [as_tensor_variable(n) for n in vector.data]
-    if vector.owner is not None:
-        found = vector_entries(vector.owner.op, vector)
-        if found is not None:
-            return list(found)
+        return vector.data
+    found = None if vector.owner is None else vector_entries(vector.owner.op, vector)
+    if found is not None:
+        return found
     x = as_tensor_variable(vector)
     return [x[i] for i in range(get_vector_length(x))]
 
 
+def entries(vector: Variable) -> list[TensorVariable]:
+    """The entries of an integer vector, as variables; ValueError if its length is not known."""
+    found = numbers_or_variables(vector)
+    return [as_tensor_variable(n) for n in found] if isinstance(found, np.ndarray) else list(found)
+
+
 def known_entries(vector: Variable) -> tuple[int | None, ...]:
     """The entries of an integer vector that are known."""
-    if isinstance(vector, TensorConstant):
-        return tuple(vector.data.tolist())
-    return tuple([known_length(n) for n in entries(vector)])
+    found = numbers_or_variables(vector)
+    return tuple(found.tolist() if isinstance(found, np.ndarray) else map(known_length, found))
 
 
 late_bound["known_entries"] = known_entries

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import threading
+
 import pytest
 from older_names import installed, python
 
 import phintys.tensor as pt
+from phintys.compat import alias
 from phintys.compat.alias import install
 
 
@@ -207,6 +211,66 @@ def test_threads_that_import_modules_which_import_each_other(turn):
         from pytensor.compile.mode import optdb
         assert optdb.query("+canonicalize") is not None
     """)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
+def test_a_fork_while_another_thread_imports():
+    """That thread does not exist in the child, which does not wait for it."""
+    out = installed("""
+        import os, threading, warnings
+        from phintys.compat import alias
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads and fork
+        held, done = threading.Event(), threading.Event()
+        def load():
+            with alias._turn():
+                held.set()
+                done.wait()
+        thread = threading.Thread(target=load)
+        thread.start()
+        held.wait()
+        child = os.fork()
+        if child == 0:
+            if alias._lock.acquire(blocking=False):
+                import pytensor.saturation
+                os._exit(17)
+            os._exit(1)
+        done.set()
+        thread.join()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """)
+    assert out == "17"
+
+
+def test_an_import_that_forks_releases_the_lock_that_it_holds():
+    before = alias._lock
+    with alias._turn():
+        alias._new_lock()
+    assert alias._lock is not before
+    taken = []
+    thread = threading.Thread(target=lambda: taken.append(before.acquire(blocking=False)))
+    thread.start()
+    thread.join()
+    assert taken == [True]
+
+
+def test_an_import_that_has_waited_in_vain_says_so(monkeypatch):
+    monkeypatch.setattr(alias, "PATIENCE", 1e-3)
+    held, done = threading.Event(), threading.Event()
+
+    def load():
+        with alias._turn():
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    held.wait()
+    try:
+        with pytest.warns(RuntimeWarning, match=r"waited 0\.001 seconds"), alias._turn():
+            pass
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_nothing_changes_without_it():

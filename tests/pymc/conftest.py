@@ -6,9 +6,9 @@ import sys
 from importlib.metadata import distributions
 from pathlib import Path
 
-# this folder has others that are called as packages, which are no packages
-BACKENDS = str(Path(__file__).parents[1] / "backends")
-sys.path[:] = [path for path in sys.path if path != BACKENDS]
-
-if not any(distributions(name="pymc")):
+if any(distributions(name="pymc")):
+    # this folder has others that are called as packages, which are no packages
+    BACKENDS = str(Path(__file__).parents[1] / "backends")
+    sys.path[:] = [path for path in sys.path if path != BACKENDS]
+else:
     collect_ignore_glob = ["*"]

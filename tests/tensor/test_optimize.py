@@ -83,6 +83,8 @@ def test_a_constant_of_the_objective_does_not_move_the_minimum():
     solution, _ = minimize(((X - W) ** 2).sum() + B, X)
     with pytest.raises(DisconnectedInputError):
         phintys.grad(solution.sum(), B)
+    gradient = phintys.grad(solution.sum(), W)
+    np.testing.assert_allclose(gradient.eval(GIVEN), np.ones(2), rtol=1e-6)
 
 
 def test_gradients_against_differences():
@@ -181,6 +183,27 @@ def test_errors():
         minimize(OBJECTIVE, X, "no such method")[0].eval(GIVEN)
     with pytest.raises(ValueError, match="Bracket needed"):
         root_scalar(z**2 - B, z, "brentq")[0].eval({z: 1.0, B: 4.0})
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "uint8"])
+def test_unknowns_are_floats(dtype):
+    """The solution would be rounded to an integer."""
+    k, n = pt.tensor("k", dtype=dtype, shape=(None,)), pt.scalar("n", dtype=dtype)
+    for solve in (
+        lambda: minimize(((k - 2.5) ** 2).sum(), k),
+        lambda: minimize(((k - X) ** 2).sum(), [X, k]),
+        lambda: root(k - 2.5, k),
+        lambda: minimize_scalar((n - 2.5) ** 2, n),
+        lambda: root_scalar(n - 2.5, n),
+    ):
+        with pytest.raises(TypeError, match=f"The unknown [kn] has dtype {dtype}, .* floats"):
+            solve()
+
+
+def test_an_option_without_a_hash_is_named():
+    options = {"options": {"disp": False, "axes": [0, {1, 2}]}}
+    with pytest.raises(TypeError, match=r"optimizer_kwargs\['options'\]\['axes'\]\[1\] is a set"):
+        minimize(OBJECTIVE, X, optimizer_kwargs=options)
 
 
 def test_ops_are_equal_if_their_problems_are():

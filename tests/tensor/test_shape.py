@@ -427,6 +427,17 @@ def test_the_search_for_a_constant_is_bounded():
         pt.get_scalar_constant_value(deep)
 
 
+@pytest.mark.parametrize("part", [lambda v: v[7], lambda v: v[5:9][2]])
+def test_an_entry_of_a_converted_constant_costs_one_entry(part, lines_run):
+    def work(n):
+        entry = part(pt.cast(pt.constant(np.arange(n)), "int32"))
+        assert pt.get_underlying_scalar_constant_value(entry) == 7
+        return lines_run(pt.get_underlying_scalar_constant_value, entry)
+
+    work(10)
+    assert work(10_000) < 2 * work(10)
+
+
 def test_vector_lengths_and_static_shapes():
     x = pt.dmatrix("x")
     assert pt.get_vector_length(x.shape) == 2

@@ -18,6 +18,7 @@ from phintys.graph.ignored import ignores
 from phintys.graph.replace import graph_replace
 from phintys.graph.traversal import ancestors, truncated_graph_inputs
 from phintys.graph.variable import Constant, Variable
+from phintys.scalar.dtypes import is_discrete
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast
@@ -82,8 +83,9 @@ def minimize(
     solution : of the type of ``x``, or a list of them; where the solver has stopped if it fails
     success : bool, whether the solver has converged
 
-    ValueError if the objective is no scalar or does not depend on ``x``.  The solution can be
-    differentiated with respect to the other variables of the objective.
+    ValueError if the objective is no scalar or does not depend on ``x``; TypeError if ``x`` has
+    integers or bools.  The solution can be differentiated with respect to the other variables of
+    the objective.
     """
     if objective.type.ndim != 0:
         raise ValueError(
@@ -125,8 +127,9 @@ def minimize_scalar(
     optimizer_kwargs : further arguments of SciPy's function
 
     Returns the solution and whether the solver has converged, as `minimize`.  Derivatives are right
-    only if the solution is inside of the bounds.
+    only if the solution is inside of the bounds.  Errors are those of `minimize`.
     """
+    _check_unknown(x)
     args = _parameters(objective, x, "objective")
     names, values = _bounds(x, {"bracket": bracket, "bounds": bounds})
     op = MinimizeScalarOp(
@@ -162,7 +165,8 @@ def root(
     optimizer_kwargs : further arguments of SciPy's function
 
     Returns the solution and whether the solver has converged, as `minimize`.  ValueError if the
-    ranks differ, or the equations do not depend on ``variables``.
+    ranks differ, or the equations do not depend on ``variables``; TypeError if these have integers
+    or bools.
     """
     variables, shapes, equations = pack_inputs_of_objective(equations, variables)
     if variables.type.ndim != equations.type.ndim:
@@ -204,7 +208,8 @@ def root_scalar(
         both may be expressions
     optimizer_kwargs : further arguments of SciPy's function
 
-    Returns the solution and whether the solver has converged, as `minimize`.
+    Returns the solution and whether the solver has converged, as `minimize`.  Errors are those of
+    `root`.
 
     >>> import phintys.tensor as pt
     >>> x, a = pt.dscalars("x", "a")
@@ -212,6 +217,7 @@ def root_scalar(
     >>> solution.eval({x: 1.0, a: 9.0}).round(6), success.eval({x: 1.0, a: 9.0})
     (np.float64(3.0), array(True))
     """
+    _check_unknown(variable)
     args = _parameters(equation, variable, "equation")
     names, values = _bounds(variable, {"bracket": bracket})
     op = RootScalarOp(
@@ -235,7 +241,10 @@ def pack_inputs_of_objective(
 
     Returns the vector of the elements of all tensors ``x``, the shapes of these, and the objective
     as an expression of the vector; a single tensor is returned as it is, with None for the shapes.
+    TypeError if a tensor has integers or bools.
     """
+    for unknown in [x] if isinstance(x, Variable) else x:
+        _check_unknown(unknown)
     if isinstance(x, Variable):
         return x, None, objective
     packed, shapes = pack(*x)
@@ -246,6 +255,15 @@ def pack_inputs_of_objective(
 
 def _unpacked(solution: TensorVariable, shapes: Sequence[TensorVariable] | None) -> Solution:
     return solution if shapes is None else unpack(solution, shapes)
+
+
+def _check_unknown(x: TensorVariable) -> None:
+    """TypeError if ``x`` has integers or bools, to which the solution would be rounded."""
+    if is_discrete(x.type.dtype):
+        raise TypeError(
+            f"The unknown {x} has dtype {x.type.dtype}, and the values that a solver finds are "
+            'floats. Declare it as a float, for instance with dtype="float64".'
+        )
 
 
 def _parameters(function: Variable, x: Variable, what: str) -> list[Variable]:

@@ -114,7 +114,7 @@ class ScipyWrapperOp(InnerGraphOp):
         super().__init__(inputs, outputs)
         self.method = method
         self.optimizer_kwargs = dict(optimizer_kwargs or {})
-        self.options = _hashable(self.optimizer_kwargs)
+        self.options = _hashable(self.optimizer_kwargs, "optimizer_kwargs")
         self.bound_kwargs = tuple(bound_kwargs)
         self.flags = tuple(flags.items())
         vars(self).update(flags)
@@ -190,7 +190,7 @@ class ScipyWrapperOp(InnerGraphOp):
         count = len(unknowns)
         multiplier = self._solved(equation, unknowns[0], cotangents[0], transposed=True)
         found = backpropagate({equation: -multiplier}, unknowns[1:])
-        present = {k: found[v] for k, v in enumerate(unknowns) if v in found}
+        present = {k: g for k, v in enumerate(unknowns) if (g := found.get(v)) is not None}
         at = {unknowns[0]: outputs[0], **dict(zip(unknowns[1:], inputs[1:count]))}
         replaced = dict(zip(present, graph_replace(list(present.values()), at, strict=False)))
         disconnected = DisconnectedType()
@@ -223,14 +223,25 @@ class ScipyWrapperOp(InnerGraphOp):
         return f"{type(self).__name__}(method={self.method}{flags})"
 
 
-def _hashable(value: Any) -> Any:
-    """A value of which dicts, lists and arrays are replaced by tuples."""
+def _hashable(value: Any, place: str) -> Any:
+    """A value of which dicts, lists and arrays are replaced by tuples.
+
+    TypeError, which names ``place``, if it contains another value that has no hash.
+    """
     if isinstance(value, Mapping):
-        return tuple(sorted((name, _hashable(v)) for name, v in value.items()))
+        return tuple(sorted((k, _hashable(v, f"{place}[{k!r}]")) for k, v in value.items()))
     if isinstance(value, list | tuple):
-        return tuple(map(_hashable, value))
+        return tuple(_hashable(v, f"{place}[{k}]") for k, v in enumerate(value))
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"{place} is a {type(value).__name__}, which has no hash. Ops are compared by their "
+            "options: these may be numbers, texts, functions, arrays, and lists, tuples and dicts "
+            "of such values."
+        ) from None
     return value
 
 

@@ -71,13 +71,12 @@ def lift_squeeze(
         return None
     others: list[Variable] = []
 
-    def move(v: Variable) -> TensorVariable:
+    def move(v: Variable) -> TensorVariable | None:
         if not isinstance(v, Constant) and not has_new_axes(v, dropped):
             others.append(v)
-        return dimshuffle(v, order)
+        return dimshuffle(v, order) if len(others) < 2 else None
 
-    found = moved_to_inputs(ctx, x, move)
-    return found if len(others) < 2 else None
+    return moved_to_inputs(ctx, x, move)
 
 
 def has_new_axes(x: Variable, axes: Sequence[int]) -> bool:

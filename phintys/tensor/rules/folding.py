@@ -16,6 +16,7 @@ import numpy as np
 
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Storage
+from phintys.graph.results import declared_result
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.engine import RuleSet
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
@@ -70,14 +71,14 @@ def _has_arrays(node: Apply) -> bool:
 
 
 def _performed(node: Apply, inputs: Sequence[Any]) -> list[Any] | None:
-    """The values that a node computes; None if it fails."""
+    """The values that a node computes; None if it fails, or they are not of the declared types."""
     storage: Storage = [[None] for _ in node.outputs]
     try:
         node.op.perform(node, inputs, storage)
+        return [declared_result(node, k, cell[0]) for k, cell in enumerate(storage)]
     except Exception:
         # the error is one of the user's program, and is raised when the function is called
         return None
-    return [np.asarray(cell[0]) for cell in storage]
 
 
 def _as_constants(node: Apply, values: Sequence[Any]) -> list[Variable]:

@@ -83,18 +83,27 @@ def flatten_joins(ctx: Context, node: Apply) -> Replacement:
 )
 def join_of_vectors(ctx: Context, node: Apply) -> Replacement:
     """Merge adjacent operands of equal dtype that are vectors of known 0-d items."""
-    merged: list[Variable] = []
+    runs: list[list[Variable]] = []
     for x in node.inputs:
-        items = _items(x)
-        before = _items(merged[-1]) if merged else []
-        if items and before and merged[-1].type.dtype == x.type.dtype:
-            merged[-1] = MakeVector(x.type.dtype)(*before, *items)
+        if runs and _are_alike(runs[-1][-1], x):
+            runs[-1].append(x)
         else:
-            merged.append(x)
-    if len(merged) == len(node.inputs):
+            runs.append([x])
+    if len(runs) == len(node.inputs):
         return None
+    merged = [_vector(run) if len(run) > 1 else run[0] for run in runs]
     dtype = node.outputs[0].type.dtype
     return cast(merged[0], dtype) if len(merged) == 1 else node.op(*merged)
+
+
+def _are_alike(x: Variable, y: Variable) -> bool:
+    """Whether both are vectors of known 0-d items, of one dtype."""
+    return bool(_items(x) and _items(y)) and x.type.dtype == y.type.dtype
+
+
+def _vector(run: Sequence[Variable]) -> TensorVariable:
+    """The vector of the items of vectors that are alike."""
+    return MakeVector(run[0].type.dtype)(*(item for x in run for item in _items(x)))
 
 
 def _items(x: Variable) -> list[Variable]:

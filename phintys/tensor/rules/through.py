@@ -28,13 +28,14 @@ def inner_elementwise(ctx: Context, v: Variable) -> Apply | None:
 def moved_to_inputs(
     ctx: Context,
     root: Variable,
-    move: Callable[[Variable], Variable],
+    move: Callable[[Variable], Variable | None],
     passes: Callable[[Apply], bool] = lambda node: True,
 ) -> Variable | None:
     """``move(root)``, computed by applying ``move`` to the inputs of elementwise functions.
 
-    None if ``root`` is not the result of an elementwise function, with a single use, or if
-    `MOST_MOVES` operations have been moved through one of the functions.  ``passes`` tells whether
+    None if ``root`` is not the result of an elementwise function, with a single use, if ``move``
+    returns None for an input, which ends the search, or if `MOST_MOVES` operations have been moved
+    through one of the functions.  ``passes`` tells whether
     ``move`` may be moved from a node to its inputs.
     """
     found: dict[Variable, Variable] = {}
@@ -47,8 +48,10 @@ def moved_to_inputs(
         elif node is None or not passes(node):
             if v is root:
                 return None
-            found[v] = move(v)
-            stack.pop()
+            new = move(v)
+            if new is None:
+                return None
+            found[stack.pop()] = new
         else:
             moved = ctx.moved.get(node, 0)
             if moved == MOST_MOVES:

@@ -7,6 +7,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.errors import ShapeError
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 from phintys.tensor.rules import folding
@@ -140,6 +141,22 @@ def test_a_failing_node_raises_when_the_function_is_called():
     x, op = pt.dscalar("x"), Raised("fails")
     f, _ = nodes_of([x], [x, op(Counted()(LARGE))[0]])
     with pytest.raises(RuntimeError, match="on purpose"):
+        f(1.0)
+
+
+class Wrong(Counted):
+    """One element less than it says."""
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = np.ones(int(inputs[0]) - 1, "float32")
+
+
+@pytest.mark.parametrize("length", [3, LARGE])
+@pytest.mark.parametrize("use", [pt.sum, lambda v: v[0], lambda v: v])
+def test_a_result_that_is_not_of_its_type_raises_when_the_function_is_called(use, length):
+    x = pt.dscalar("x")
+    f, _ = nodes_of([x], x * use(Wrong()(length)))
+    with pytest.raises(ShapeError, match=rf"perform returned .* shape \({length - 1},\)"):
         f(1.0)
 
 

@@ -6,8 +6,11 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.traversal import io_toposort
 from phintys.rewriting import rewrite_graph
+from phintys.rewriting.engine import RuleSet
+from phintys.tensor.rules import axes
 
 
 def sum_of_terms(n):
@@ -40,11 +43,17 @@ def transposes(n):
     return [x]
 
 
+def joined_scalars(n):
+    """A vector of scalars, each of which is made a vector."""
+    return [pt.concatenate([pt.dscalar()[None] for _ in range(n)])]
+
+
 GRAPHS = {
     "sum of terms": (sum_of_terms, 10),
     "reads": (reads, 25),
     "deep": (deep, 60),
     "transposes": (transposes, 15),
+    "joined scalars": (joined_scalars, 50),
 }
 
 
@@ -55,6 +64,16 @@ def test_work_is_linear(kind, lines_run):
     small, large = make(n), make(8 * n)
     work = [lines_run(rewrite_graph, g, include=("fast_run",)) for g in (small, large)]
     assert work[1] < 10 * work[0]
+
+
+def test_a_move_that_two_inputs_prevent_looks_at_two_inputs(monkeypatch):
+    """And makes no new node for the others."""
+    asked = []
+    monkeypatch.setattr(axes, "has_new_axes", lambda v, dropped: asked.append(v))
+    x = pt.exp(pt.add(*(pt.row() for _ in range(20))))
+    fgraph = FunctionGraph(outputs=[x.dimshuffle(1)])
+    assert not RuleSet([axes.lift_squeeze]).apply(fgraph)
+    assert len(asked) == 2
 
 
 PUSHES = {
