@@ -32,7 +32,9 @@ __all__ = [
     "isposinf",
     "kn",
     "largest",
+    "logaddexp",
     "nan_to_num",
+    "power",
     "round",
     "smallest",
     "where",
@@ -55,6 +57,30 @@ def round(a: TensorLike, mode: str | None = None) -> TensorVariable:
     if mode not in ROUNDING:
         raise ValueError(f"The mode of round is one of {list(ROUNDING)}, not {mode!r}.")
     return getattr(functions, ROUNDING[mode])(a)
+
+
+def power(x: typing.Any, y: typing.Any) -> typing.Any:
+    """``x**y``; of Python numbers a number, of arrays an array, as in PyTensor.
+
+    >>> import phintys.tensor as pt
+    >>> pt.power(10, 3), pt.power(pt.constant([1.0, 2.0]), 2).eval()
+    (1000, array([1., 4.]))
+    """
+    return x**y
+
+
+def logaddexp(*xs: TensorLike) -> TensorVariable:
+    """``log(exp(x) + exp(y) + ...)`` of one or more tensors, elementwise and without overflow.
+
+    TypeError without arguments.
+
+    >>> import phintys.tensor as pt
+    >>> pt.logaddexp([1000.0], [1000.0], [0.0]).eval()
+    array([1000.69314718])
+    """
+    if not xs:
+        raise TypeError("logaddexp takes one argument or more.")
+    return reduce(functions.logaddexp, map(as_tensor_variable, xs))
 
 
 def kn(n: TensorLike, x: TensorLike) -> TensorVariable:
@@ -84,8 +110,7 @@ def ceil_intdiv(a: TensorLike, b: TensorLike) -> TensorVariable:
     >>> pt.ceil_intdiv([4, 5, -5], 2).eval()
     array([ 2,  3, -2])
     """
-    a = as_tensor_variable(a)
-    return functions.neg(functions.int_div(functions.neg(a), b))
+    return functions.int_div(a, b) + functions.neq(functions.mod(a, b), 0)
 
 
 def isclose(

@@ -37,7 +37,6 @@ ALIASES = {
     "less_equal": "le",
     "log1pexp": "softplus",
     "not_equal": "neq",
-    "power": "pow",
     "sgn": "sign",
     "square": "sqr",
 }

@@ -19,6 +19,7 @@ from phintys.tensor.aliases import Arrays, Axis, DTypeLike, Length, TensorLike
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.math import logaddexp as logaddexp
 from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import axis_tuple, keep_dims, normalize_axes
 from phintys.tensor.reduce import sum as sum_over
@@ -265,7 +266,6 @@ def to_one_hot(y: TensorLike, nb_class: Length, dtype: DTypeLike | None = None) 
 
 beta = functions.beta
 betaln = functions.betaln
-logaddexp = functions.logaddexp
 logit = functions.logit
 xlog1py = functions.xlog1py
 xlogy = functions.xlogy

@@ -283,10 +283,14 @@ def get_vector_length(v: TensorLike) -> int:
 def shape_entries(shape: ShapeLike, what: str = "shape") -> list[TensorVariable]:
     """A shape given in any form, as a list of 0-d integer variables.
 
-    Accepts an int, a 0-d variable, a sequence of those, or an integer vector of known length.
+    Accepts an int, a 0-d variable, a sequence of those, or an integer vector of known length.  The
+    entries of a vector are read from it, whatever computes it: it may become an input of a graph.
     """
-    if isinstance(shape, Variable) and shape.type.ndim == 1:
+    if isinstance(shape, TensorConstant) and shape.type.ndim == 1:
         found = entries(shape)
+    elif isinstance(shape, Variable) and shape.type.ndim == 1:
+        vector = as_tensor_variable(shape)
+        found = [vector[i] for i in range(get_vector_length(vector))]
     elif isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str):
         found = list(np.atleast_1d(shape)) if isinstance(shape, np.ndarray) else list(shape)
     else:

@@ -428,3 +428,21 @@ def test_overrides_of_ops_with_objects():
     op = OpFromGraph([rng, x], Draw()(rng, x), pullback=rule)
     draw = op(phintys.shared({"n": 3}), x)[1]
     np.testing.assert_array_equal(evaluate(phintys.grad(draw.sum(), x), [x], [[1.0]]), [10.0])
+
+
+@pytest.mark.parametrize("name", ["full", "broadcast_to", "alloc of zeros", "empty"])
+def test_shapes_that_are_inputs(name):
+    """A result depends on the vector that is its shape, whatever computes the vector."""
+    rows, value = phintys.shared(4), pt.dscalar("value")
+    makers = {
+        "full": pt.full,
+        "broadcast_to": lambda shape, v: pt.broadcast_to(v, shape),
+        "alloc of zeros": lambda shape, v: pt.zeros(shape) + v,
+        "empty": lambda shape, v: pt.empty(shape) * 0 + v,
+    }
+    for shape in (pt.stack([rows]), pt.as_tensor([rows, rows]), rows[None], pt.dmatrix("m").shape):
+        op = OpFromGraph([shape, value], [makers[name](shape, value)], strict=True)
+        lengths = [3] * shape.type.shape[0]
+        found = op(np.array(lengths), 1.5).eval()
+        assert found.shape == tuple(lengths)
+        assert name == "empty" or (found == 1.5).all()

@@ -25,6 +25,27 @@ def test_rounding():
         pt.round(pt.dvector(), "up")
 
 
+def test_power_of_numbers_is_a_number():
+    assert pt.power(10, 3) == 1000 and pt.power(2, -1) == 0.5
+    np.testing.assert_array_equal(pt.power(2, np.arange(3)), [1, 2, 4])
+    check(lambda x: pt.power(x, 2), np.square, [EXTREMES])
+
+
+def test_logaddexp_of_one_or_more():
+    x = np.array([-1000.0, 0.0, 1000.0])
+    check(pt.logaddexp, lambda x: x, [x])
+    check(lambda x: pt.logaddexp(x, x, x), lambda x: x + np.log(3), [x])
+    with pytest.raises(TypeError, match="one argument or more"):
+        pt.logaddexp()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64", "bool"])
+def test_quotients_that_are_rounded_up(dtype):
+    x = np.array([0, 1, 4, 5, 7, 100], dtype)
+    found = pt.ceil_intdiv(x, np.array(5, dtype) if dtype != "bool" else 5).eval()
+    np.testing.assert_array_equal(found, np.ceil(x.astype("float64") / 5))
+
+
 @pytest.mark.parametrize("equal_nan", [False, True])
 def test_closeness(equal_nan):
     x, y = np.meshgrid(EXTREMES, np.concatenate([EXTREMES, [1 + 1e-9, 1 + 1e-4]]))

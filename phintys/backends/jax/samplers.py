@@ -225,7 +225,7 @@ def _(op: Any, node: Any = None) -> Sample:
 def _(op: Any, node: Any = None) -> Sample:
     def sample(key: Any, shape: Any, dtype: Any, p: Any) -> Any:
         total = jnp.sum(p, axis=-1)
-        require(jnp.abs(total - 1) <= 1e-5, "the sum of p is not 1", ValueError)
+        require(~(jnp.abs(total - 1) > 1e-5), "the sum of p is not 1", ValueError)
         logits = jnp.log(jnp.maximum(p, 0.0))
         return jax.random.categorical(key, logits, -1, shape).astype(dtype)
 

@@ -193,8 +193,8 @@ class CategoricalRV(Distribution):
     """The positions 0, 1, ... with the probabilities in the last axis of ``p``.
 
     ValueError if their sum differs from 1 by more than 1e-5.  What is missing counts for the last.
-    Single ones may be out of range, as in PyTensor: the result is the number of running sums below
-    a uniform draw.
+    Single ones may be out of range or NaN, as in PyTensor: the result is the number of running sums
+    below a uniform draw.
     """
 
     name = "categorical"
@@ -208,7 +208,7 @@ class CategoricalRV(Distribution):
     def rng_fn(cls, rng: np.random.Generator, p: Array, size: Any) -> Any:
         """The numbers of ``searchsorted(p.cumsum(), rng.uniform())``."""
         ends = p.cumsum(axis=-1, dtype="float64")
-        if not np.all(np.abs(p.sum(axis=-1, dtype="float64") - 1) <= TOLERANCE):
+        if np.any(np.abs(p.sum(axis=-1, dtype="float64") - 1) > TOLERANCE):
             raise ValueError("the sum of p is not 1")
         shape = p.shape[:-1] if size is None else size
         u = rng.uniform(size=shape)
@@ -230,7 +230,9 @@ class CategoricalRV(Distribution):
 
 
 def _is_about_1(n: Native, x: Any) -> Any:
-    return n.le(n.abs(n.sub(x, n.const(1.0, x))), n.const(TOLERANCE, x))
+    """Whether a sum is about 1, or NaN."""
+    difference = n.abs(n.sub(x, n.const(1.0, x)))
+    return n.not_(n.lt(n.const(TOLERANCE, x), difference))
 
 
 bernoulli = BernoulliRV()
