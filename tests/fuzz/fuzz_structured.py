@@ -358,6 +358,11 @@ def _ceil_intdiv(g: Drawer, name: str) -> Text:
     return f"pt.ceil_intdiv({x.name}, {g.choice((1, 2, 3))})"
 
 
+@draws("power")
+def _power(g: Drawer, name: str) -> Text:
+    return f"pt.power({g.item(kinds='f').name}, {g.choice((2, 3, 0.5, -1))})"
+
+
 # ----------------------------------------------------------------------------- indexing
 
 

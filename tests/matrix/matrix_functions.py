@@ -63,6 +63,7 @@ ROUNDING = [
          numpy=lambda x: np.round(x).astype("int64"), special=False),
     Line("composed", "ceil_intdiv", "nm nm", lambda m, x, y: pt.ceil_intdiv(x, abs(y) + 1),
          dtypes=("int8", "int64"), numpy=lambda x, y: -(-x // (abs(y) + 1))),
+    Line("composed", "power", "nm", lambda m, x: m.power(x, 2), dtypes=FLOATS),
     Line("composed", "divmod", "nm nm", lambda m, x, y: _several(m, m.divmod(x, y)),
          dtypes=("int64", "float64"), special=False),
     *(
