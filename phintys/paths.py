@@ -194,9 +194,10 @@ class _Finder:
     def exec_module(module: ModuleType) -> None:
         name = module.__name__.removeprefix("phintys.")
         module.__doc__ = module.__doc__ or "Names at the path where PyTensor has them."
-        if is_planned(name):
+        planned = is_planned(name)
+        if planned:
             vars(module).update(import_module("phintys.planned").names(name))
-        if name in _PACKAGES or is_planned(name):
+        if planned or name in _PACKAGES:
             vars(module)["__getattr__"] = partial(submodule, module.__name__)
         if name in BACKENDS:
             vars(module)["__getattr__"] = partial(_of_backend, name)

@@ -82,7 +82,7 @@ class _Failures:
         return kept.pop(thread, None)
 
 
-class NativeRoutine:
+class BareRoutine:
     """The routine of a function; it obeys `phintys.backends.protocol.BareFunction`.
 
     Raises MissingAttributeError, which names the op or the value, if one needs Python.

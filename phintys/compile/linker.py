@@ -351,7 +351,7 @@ def _native_jit_fn(maker: Maker) -> Any:
     MissingAttributeError if something in the graph needs Python, or if Numba is not installed.
     """
     from phintys.backends.llvm import backend
-    from phintys.compile.bare import NativeRoutine
+    from phintys.compile.bare import BareRoutine
 
     try:
         from phintys.backends.numba.native import numba_function
@@ -359,7 +359,7 @@ def _native_jit_fn(maker: Maker) -> Any:
         message = 'f.vm.jit_fn needs the package numba: pip install "phintys[numba]"'
         raise MissingAttributeError(message) from exc
 
-    return numba_function(NativeRoutine(backend, maker))
+    return numba_function(BareRoutine(backend, maker))
 
 
 _OWN: dict[str, Linker] = {

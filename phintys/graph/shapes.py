@@ -34,6 +34,16 @@ _HOLDS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
+def shape_text(shape: Static) -> str:
+    """A static shape as it is printed.
+
+    >>> shape_text((2, None)), shape_text((None,))
+    ('(2, ?)', '(?,)')
+    """
+    lengths = ", ".join("?" if n is None else str(n) for n in shape)
+    return f"({lengths}{',' if len(shape) == 1 else ''})"
+
+
 class Requirement(NamedTuple):
     """``left relation right`` must hold; the message says what is wrong if it does not."""
 

@@ -12,6 +12,7 @@ from phintys.assumptions import AssumptionFeature, summarize_assumptions
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.ignored import ignores
 from phintys.graph.op import HasMultipleInnerGraph
+from phintys.graph.shapes import shape_text
 from phintys.graph.variable import Apply, Constant, NominalVariable, Variable, late_bound
 
 #: every so many levels the tree continues at the left margin; otherwise the size of the text would
@@ -138,8 +139,7 @@ class _Printer:
         shape = getattr(v.type, "shape", None)
         if shape is None or not self.print_shape:
             return ""
-        lengths = ", ".join("?" if n is None else str(n) for n in shape)
-        return f" shape=({lengths}{',' if len(shape) == 1 else ''})"
+        return f" shape={shape_text(shape)}"
 
     def _ident(self, item: Any) -> str:
         name = self.id_of(item)

@@ -598,7 +598,7 @@ def _ordered(x: TensorLike, name: str) -> TensorVariable:
 
 
 def _is_unsigned(x: TensorVariable) -> bool:
-    return dtypes.is_discrete(x.type.dtype) and not x.type.dtype.startswith("int")
+    return dtypes.is_discrete(x.type.dtype) and x.type.dtype not in dtypes.SIGNED
 
 
 def _element(initial: float | None, x: TensorVariable) -> TensorVariable:

@@ -245,6 +245,11 @@ def numbers_or_variables(vector: Variable) -> Sequence[Any] | np.ndarray:
     found = None if vector.owner is None else vector_entries(vector.owner.op, vector)
     if found is not None:
         return found
+    return _read(vector)
+
+
+def _read(vector: Variable) -> list[TensorVariable]:
+    """The entries of an integer vector as they are read from it."""
     x = as_tensor_variable(vector)
     return [x[i] for i in range(get_vector_length(x))]
 
@@ -286,11 +291,8 @@ def shape_entries(shape: ShapeLike, what: str = "shape") -> list[TensorVariable]
     Accepts an int, a 0-d variable, a sequence of those, or an integer vector of known length.  The
     entries of a vector are read from it, whatever computes it: it may become an input of a graph.
     """
-    if isinstance(shape, TensorConstant) and shape.type.ndim == 1:
-        found = entries(shape)
-    elif isinstance(shape, Variable) and shape.type.ndim == 1:
-        vector = as_tensor_variable(shape)
-        found = [vector[i] for i in range(get_vector_length(vector))]
+    if isinstance(shape, Variable) and shape.type.ndim == 1:
+        found = entries(shape) if isinstance(shape, TensorConstant) else _read(shape)
     elif isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str):
         found = list(np.atleast_1d(shape)) if isinstance(shape, np.ndarray) else list(shape)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.op import Op
-from phintys.graph.shapes import checked_answer
+from phintys.graph.shapes import checked_answer, shape_text
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
@@ -332,9 +332,8 @@ class TensorType(NumberType):
         if self.name is not None:
             return self.name
         names = {0: "Scalar", 1: "Vector", 2: "Matrix"}
-        shape = ", ".join("?" if s is None else str(s) for s in self.shape)
-        comma = "," if self.ndim == 1 else ""
-        return f"{names.get(self.ndim, f'Tensor{self.ndim}')}({self.dtype}, shape=({shape}{comma}))"
+        kind = names.get(self.ndim, f"Tensor{self.ndim}")
+        return f"{kind}({self.dtype}, shape={shape_text(self.shape)})"
 
     def __repr__(self) -> str:
         return f"TensorType({self.dtype}, shape={self.shape})"

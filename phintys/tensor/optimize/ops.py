@@ -18,7 +18,7 @@ from phintys.gradient.jacobian import jacobian
 from phintys.gradient.reverse import backpropagate, grad
 from phintys.graph.op import io_connection_pattern
 from phintys.graph.replace import graph_replace
-from phintys.graph.type import DisconnectedType
+from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.inner.from_graph import OpFromGraph
 from phintys.inner.op import InnerGraphOp
@@ -193,21 +193,19 @@ class ScipyWrapperOp(InnerGraphOp):
         present = {k: g for k, v in enumerate(unknowns) if (g := found.get(v)) is not None}
         at = {unknowns[0]: outputs[0], **dict(zip(unknowns[1:], inputs[1:count]))}
         replaced = dict(zip(present, graph_replace(list(present.values()), at, strict=False)))
-        disconnected = DisconnectedType()
-        rest = [replaced.get(k, disconnected()) for k in range(1, len(inputs))]
+        rest = [replaced.get(k, disconnected_type()) for k in range(1, len(inputs))]
         return [inputs[0].zeros_like(), *rest]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
         unknowns, equation = self.implicit
-        disconnected = DisconnectedType()
         pairs = zip(unknowns[1:], tangents[1:])
         start = {v: t for v, t in pairs if not isinstance(t.type, DisconnectedType)}
         (change,) = forward_sweep([equation], start)
         if change is None:
-            return [outputs[0].zeros_like(), disconnected()]
+            return [outputs[0].zeros_like(), disconnected_type()]
         found = self._solved(equation, unknowns[0], -change)
         at = {unknowns[0]: outputs[0], **dict(zip(unknowns[1:], inputs[1 : len(unknowns)]))}
-        return [graph_replace(found, at, strict=False), disconnected()]
+        return [graph_replace(found, at, strict=False), disconnected_type()]
 
     @staticmethod
     def _solved(equation: Any, x: Any, right: Any, transposed: bool = False) -> TensorVariable:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from phintys.graph.variable import Apply, Computed, Variable
 from phintys.rewriting.equilibrium import EquilibriumWhere
 from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
@@ -514,7 +515,7 @@ def minimum_of_integers(ctx: Context, node: Apply) -> Replacement:
     if inner is None or type(inner.op) is not Max or inner.op.initial:
         return None
     x = _negative(inner.inputs[0])
-    if x is None or not x.type.dtype.startswith("int"):
+    if x is None or x.type.dtype not in dtypes.SIGNED:
         return None
     found = Min(inner.op.axis)(x)
     return keep_dims(found, reduced_axes(inner)) if kept else found
