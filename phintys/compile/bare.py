@@ -158,4 +158,4 @@ def _array_at(words: Iterator[int], dtype: str, rank: int) -> np.ndarray:
     """An array in memory that words at these addresses describe: its address, its lengths."""
     address, *shape = (ctypes.c_int64.from_address(next(words)).value for _ in range(1 + rank))
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address))
+    return np.ndarray(shape, dtype, memoryview((ctypes.c_char * size).from_address(address)))
