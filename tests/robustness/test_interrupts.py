@@ -187,10 +187,10 @@ def test_batches_of_factorisations_are_interrupted(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", few(["FAST_RUN", "C"], "FAST_RUN"))
 def test_products_by_plain_loops_are_interrupted(mode: str) -> None:
-    """BLAS does not take matrices without a unit stride."""
-    x, y = pt.dmatrix(), pt.dmatrix()
+    """BLAS has no integers."""
+    x, y = pt.lmatrix(), pt.lmatrix()
     f = phintys.function([x, y], pt.dot(x[:, ::2], y[:, ::2]), mode=mode)
-    large = np.ones((3500, 7000))
+    large = np.ones((3500, 7000), np.int64)
     np.testing.assert_array_equal(f(large[:3, :10], large[:5, :8]), np.full((3, 4), 5))
     late = interrupted(lambda: f(large, large))
     assert late < PATIENCE, late
