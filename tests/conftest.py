@@ -4,8 +4,8 @@ Tests marked ``widths`` run with vectors of the processor's own width, and in th
 the two others.  ``own_width`` takes a test of a marked module out, because it takes long or has
 nothing to do with vectors.
 
-Plugins say which cases run on backends that compile slowly (`slow_backends`) or need a package
-(`missing_packages`), that each test runs an assertion (`assertions`), which warnings are errors
+Plugins say which tests are for the rest by name (`dear`), which cases run on backends that compile
+slowly (`slow_backends`) or need a package (`missing_packages`), that each test runs an assertion (`assertions`), which warnings are errors
 (`our_warnings`), how a failed test is run alone (`run_alone`), and that a test draws the same
 numbers in each run (`same_draws`).
 """
@@ -38,7 +38,8 @@ settings.load_profile("phintys")
 
 
 pytest_plugins = [
-    *("assertions", "slow_backends", "missing_packages", "our_warnings", "run_alone", "same_draws"),
+    *("assertions", "dear", "slow_backends", "missing_packages", "our_warnings", "run_alone"),
+    "same_draws",
 ]
 
 
