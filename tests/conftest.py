@@ -5,9 +5,9 @@ the two others.  ``own_width`` takes a test of a marked module out, because it t
 nothing to do with vectors.
 
 Plugins say which tests are for the rest by name (`dear`), which cases run on backends that compile
-slowly (`slow_backends`) or need a package (`missing_packages`), that each test runs an assertion (`assertions`), which warnings are errors
-(`our_warnings`), how a failed test is run alone (`run_alone`), and that a test draws the same
-numbers in each run (`same_draws`).
+slowly (`slow_backends`) or need a package (`missing_packages`), that each test runs an assertion
+(`assertions`), which warnings are errors (`our_warnings`), how a failed test is run alone
+(`run_alone`), and that a test draws the same numbers in each run (`same_draws`).
 """
 
 from __future__ import annotations
