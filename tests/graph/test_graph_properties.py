@@ -52,7 +52,7 @@ def test_toposort_is_an_order_of_execution(graph):
 
 
 def last_first(variables, known):
-    """The nodes behind variables, by the definition of the order: the last one first, depth first."""
+    """The nodes behind variables by the definition of their order: depth first, last one first."""
     order = {}
 
     def visit(v):
