@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from typing import Any, TypeVar
 
 from phintys.graph.variable import Apply, Constant, Variable
@@ -125,20 +125,56 @@ def truncated_graph_inputs(
 ) -> list[Variable]:
     """Variables that suffice to compute ``outputs``, among them the given ancestors.
 
-    The others are the variables closest to the outputs that do not depend on any of
-    ``ancestors_to_include``.  An ancestor that the outputs do not depend on is left out.
+    The others are the variables closest to the outputs that depend neither on one of
+    ``ancestors_to_include`` nor on one found before; they are searched in the order of `ancestors`.
+    An ancestor that the outputs do not depend on is left out.  Without ``ancestors_to_include`` they
+    are the outputs.
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> truncated_graph_inputs([pt.exp(x) * pt.log(y)], [x])
+    [Log.out, x]
     """
     wanted = set(ancestors_to_include or ())
-    dependents: set[Variable] = set()  # variables that depend on a wanted one
-    for node in toposort(outputs):
-        if any(v in wanted or v in dependents for v in node.inputs):
-            dependents.update(node.outputs)
+    if not wanted:
+        return list(dict.fromkeys(outputs))
+    dependent = _Dependents(outputs)
+    for v in wanted:
+        dependent.add(v)
+    nested = wanted & dependent.found
+    found: dict[Variable, None] = {}
+    stack = list(outputs)
+    seen: set[Variable] = set()
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v.owner is not None and v in (nested if v in wanted else dependent.found):
+            stack.extend(v.owner.inputs)
+        if v in wanted or v not in dependent.found:
+            found[v] = None
+            dependent.add(v)
+    return list(found)
 
-    def expand(v: Variable) -> Iterable[Variable] | None:
-        return v.owner.inputs if v.owner is not None and v in dependents else None
 
-    visited = walk(outputs, expand, bfs=False)
-    return [v for v in visited if v in wanted or v not in dependents]
+class _Dependents:
+    """The variables of a graph that depend on those that were added: ``found``."""
+
+    def __init__(self, outputs: Iterable[Variable]) -> None:
+        self.found: set[Variable] = set()
+        self._users: dict[Variable, list[Apply]] = {}
+        for node in apply_ancestors(outputs):
+            for v in node.inputs:
+                self._users.setdefault(v, []).append(node)
+
+    def add(self, v: Variable) -> None:
+        """Find the variables that depend on ``v``; linear in those not found before."""
+        stack = [v]
+        while stack:
+            new = [o for node in self._users.pop(stack.pop(), ()) for o in node.outputs]
+            stack.extend(o for o in new if o not in self.found)
+            self.found.update(new)
 
 
 def vars_between(
@@ -185,31 +221,46 @@ def walk_toposort(
 ) -> Generator[T, None, None]:
     """``graphs`` and what they depend on, in topological order; ValueError if there is a cycle.
 
-    ``deps(node)`` returns the dependencies of a node; entries that are None are skipped.  The order
-    is deterministic: dependencies are visited in the given order.
+    ``deps(node)`` returns the dependencies of a node; entries that are None are skipped.  First
+    come the nodes without dependencies, in the order in which a search finds them that takes the
+    last of several first; then each node as soon as its last dependency has been yielded.
+
+    >>> list(walk_toposort("a", {"a": "bc", "b": "de", "c": "fg"}.get))
+    ['g', 'f', 'e', 'd', 'c', 'b', 'a']
     """
-    done: set[T] = set()
-    active: set[T] = set()
-    for root in graphs:
-        if root is None or root in done:
+    needed: dict[T, list[T]] = {}  # the dependencies of each node
+    users: dict[T, list[T]] = {}
+    stack = [node for node in graphs if node is not None]
+    while stack:
+        node = stack.pop()
+        if node in needed:
             continue
-        active.add(root)
-        stack: list[tuple[T, Iterator[T | None]]] = [(root, iter(deps(root) or ()))]
-        while stack:
-            node, rest = stack[-1]
-            for d in rest:
-                if d is None or d in done:
-                    continue
-                if d in active:
-                    raise ValueError(f"The graph contains a cycle through {d}.")
-                active.add(d)
-                stack.append((d, iter(deps(d) or ())))
-                break
-            else:
-                stack.pop()
-                active.discard(node)
-                done.add(node)
-                yield node
+        needed[node] = [d for d in deps(node) or () if d is not None]
+        for d in needed[node]:
+            users.setdefault(d, []).append(node)
+        stack.extend(needed[node])
+    missing = {node: len(found) for node, found in needed.items()}
+    ready = deque(node for node, count in missing.items() if count == 0)
+    while ready:
+        node = ready.popleft()
+        del missing[node]
+        yield node
+        for user in users.get(node, ()):
+            missing[user] -= 1
+            if missing[user] == 0:
+                ready.append(user)
+    if missing:
+        raise ValueError(f"The graph contains a cycle through {_on_cycle(missing, needed)}.")
+
+
+def _on_cycle(rest: Container[T], needed: dict[T, list[T]]) -> T:
+    """A node of a cycle, where each node in ``rest`` depends on another one in it."""
+    seen: set[T] = set()
+    node = next(n for n in needed if n in rest)
+    while node not in seen:
+        seen.add(node)
+        node = next(d for d in needed[node] if d in rest)
+    return node
 
 
 def sorted_nodes(
@@ -217,17 +268,17 @@ def sorted_nodes(
 ) -> list[Apply]:
     """``roots`` and the nodes they depend on, in topological order; ValueError if there is a cycle.
 
-    The owners of variables in ``known`` are not visited.  The same as `walk_toposort`, but faster,
-    because it calls no function for each node.
+    The owners of variables in ``known`` are not visited.  The order is depth first; of several
+    roots or inputs the last one comes first, as in `ancestors`.
     """
     done: set[Apply] = set()
     active: set[Apply] = set()
     order: list[Apply] = []
-    for root in roots:
+    for root in reversed(list(roots)):
         if root is None or root in done:
             continue
         active.add(root)
-        stack = [(root, iter(root.inputs))]
+        stack = [(root, reversed(root.inputs))]
         while stack:
             node, rest = stack[-1]
             for v in rest:
@@ -237,7 +288,7 @@ def sorted_nodes(
                 if owner in active:
                     raise ValueError(f"The graph contains a cycle through {owner}.")
                 active.add(owner)
-                stack.append((owner, iter(owner.inputs)))
+                stack.append((owner, reversed(owner.inputs)))
                 break
             else:
                 stack.pop()
@@ -259,7 +310,10 @@ def general_toposort(
 def toposort(
     graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
 ) -> Generator[Apply, None, None]:
-    """The nodes that ``graphs`` depend on, in topological order; none behind ``blockers``."""
+    """The nodes that ``graphs`` depend on, in topological order; none behind ``blockers``.
+
+    The order is depth first; of several graphs or inputs the last one comes first.
+    """
     return toposort_with_orderings(graphs, blockers=blockers)
 
 
@@ -269,17 +323,21 @@ def toposort_with_orderings(
     blockers: Iterable[Variable] | None = None,
     orderings: dict[Apply, list[Apply]] | None = None,
 ) -> Generator[Apply, None, None]:
-    """Like `toposort`; the nodes in ``orderings[node]`` come before ``node`` as well."""
+    """Like `toposort`; the nodes in ``orderings[node]`` come before ``node`` as well.
+
+    With ``orderings`` the order is that of `walk_toposort` over variables and nodes.
+    """
     stop = set(blockers or ())
-    roots = [v.owner for v in graphs if v not in stop]
     if not orderings:
-        yield from sorted_nodes(roots, stop)
+        yield from sorted_nodes([v.owner for v in graphs if v not in stop], stop)
         return
 
-    def owners_and_extra(node: Apply) -> list[Apply | None]:
-        return [*(v.owner for v in node.inputs if v not in stop), *orderings.get(node, ())]
+    def needed(item: Variable | Apply) -> list[Variable | Apply | None]:
+        if isinstance(item, Apply):
+            return [*item.inputs, *orderings.get(item, ())]
+        return [] if item in stop else [item.owner]
 
-    yield from walk_toposort(roots, owners_and_extra)
+    yield from (item for item in walk_toposort(graphs, needed) if isinstance(item, Apply))
 
 
 def io_toposort(

@@ -8,9 +8,10 @@ from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
+from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import axis_of, conjugate, functions
+from phintys.tensor.elemwise import axis_of, cast, conjugate, functions
 from phintys.tensor.recurrence import Recurrence, later_products, previous, reversed_along
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import typed_node
@@ -20,7 +21,7 @@ __all__ = ["cumprod", "cumsum", "diff"]
 
 
 class CumOp(Op):
-    """Cumulative sums or products along an axis, in the dtype of the input.
+    """Cumulative sums or products along an axis; of bools and integers in 64 bits, as in NumPy.
 
     Parameters
     ----------
@@ -41,6 +42,7 @@ class CumOp(Op):
 
     def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
+        x = cast(x, dtypes.total_of(x.type.dtype))
         if self.axis is None:
             x = flatten(x)
         axis = axis_of(self.axis or 0, x.type.ndim)
@@ -80,25 +82,26 @@ class CumOp(Op):
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
-        kind = {"add": "or", "mul": "and"}[self.mode] if x.dtype == "bool" else self.mode
-        return b.scan(kind, x, self.axis or 0)
+        return b.scan(self.mode, x, self.axis or 0)
 
     def __str__(self) -> str:
         return f"Cum{'sum' if self.mode == 'add' else 'prod'}{{axis={self.axis}}}"
 
 
 def cumsum(x: TensorLike, axis: int | None = None) -> TensorVariable:
-    """Cumulative sums along an axis, in the dtype of ``x``; None flattens.
+    """Cumulative sums along an axis; None flattens.
+
+    Those of bools and signed integers are int64, those of unsigned ones uint64.
 
     >>> import phintys.tensor as pt
-    >>> pt.cumsum([1.0, 2.0, 3.0]).eval()
-    array([1., 3., 6.])
+    >>> pt.cumsum([1.0, 2.0, 3.0]).eval(), pt.cumsum(np.array([True, False, True])).eval()
+    (array([1., 3., 6.]), array([1, 1, 2]))
     """
     return CumOp(axis, "add")(x)
 
 
 def cumprod(x: TensorLike, axis: int | None = None) -> TensorVariable:
-    """Cumulative products along an axis, in the dtype of ``x``; None flattens.
+    """Cumulative products along an axis, with the dtypes of `cumsum`; None flattens.
 
     >>> import phintys.tensor as pt
     >>> pt.cumprod([1.0, 2.0, 3.0]).eval()

@@ -37,8 +37,10 @@ from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
 from phintys.tensor.shape import shape_tuple
 from phintys.tensor.static import (
+    Entry,
     ValueOrigin,
     constant_origin,
+    entry_origin,
     numbers_or_variables,
     vector_entries,
 )
@@ -202,22 +204,30 @@ def _part_of_constant(op: Subtensor, out: Computed) -> ValueOrigin:
     n = x.type.shape[0] if x.type.ndim == 1 else None
     if not isinstance(i, Constant) or n is None or not -n <= i.data < n:
         return x
-    if isinstance(x, Constant):
-        return x.data[int(i.data)]
-    made = None if x.owner is None else vector_entries(x.owner.op, x)
-    return x if made is None else made[int(i.data)]
+    return Entry(x, int(i.data) % n)
 
 
 @vector_entries.register
 def _part_of_vector(op: Subtensor, out: Computed) -> Sequence[Any] | np.ndarray | None:
     """The entries of a constant slice of a vector, for instance of a shape."""
+    x, key = out.owner.inputs[0], _constant_slice(op, out)
+    return None if key is None else numbers_or_variables(x)[key]
+
+
+@entry_origin.register
+def _entry_of_part(op: Subtensor, out: Computed, position: int) -> ValueOrigin:
+    x, key = out.owner.inputs[0], _constant_slice(op, out)
+    return x if key is None else Entry(x, range(x.type.shape[0])[key][position])
+
+
+def _constant_slice(op: Subtensor, out: Computed) -> slice | None:
+    """The slice of a vector of known length that ``out`` is, if it is known."""
     x, *indices = out.owner.inputs
     key = op.key([literal(i) for i in indices])
-    n = x.type.shape[0]
     wanted = [p for e in op.idx_list for p in positions(e)]
-    if n is None or len(key) != 1 or any(literal(indices[p]) is None for p in wanted):
+    if x.type.shape[0] is None or len(key) != 1 or any(literal(indices[p]) is None for p in wanted):
         return None
-    return numbers_or_variables(x)[key[0]] if isinstance(key[0], slice) else None
+    return key[0] if isinstance(key[0], slice) else None
 
 
 # ============================================================================= IncSubtensor
@@ -512,6 +522,18 @@ def may_repeat(indices: Tensors) -> bool:
     rows = np.stack(np.broadcast_arrays(*known), axis=-1)
     rows = rows.reshape(-1, len(known))
     return len(np.unique(rows, axis=0)) < len(rows)
+
+
+@entry_origin.register
+def _chosen_entry(op: AdvancedSubtensor, out: Computed, position: int) -> Entry | None:
+    """`entry_origin` of the entries of a vector at constant positions."""
+    x, i, *_ = out.owner.inputs
+    if op.idx_list != (0,) or not isinstance(i, TensorConstant) or i.type.dtype == "bool":
+        return None
+    n, chosen = x.type.shape[0], i.data
+    if x.type.ndim != 1 or chosen.ndim != 1 or n is None or not -n <= chosen[position] < n:
+        return None
+    return Entry(x, int(chosen[position]) % n)
 
 
 # ===================================================================== AdvancedIncSubtensor

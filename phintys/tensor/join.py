@@ -27,7 +27,13 @@ from phintys.tensor.shape import (
     specify_shape,
     stacks,
 )
-from phintys.tensor.static import as_length, get_underlying_scalar_constant_value
+from phintys.tensor.static import (
+    MAX_NODES,
+    Entry,
+    as_length,
+    entry_origin,
+    get_underlying_scalar_constant_value,
+)
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -112,6 +118,17 @@ class Join(Op):
 
     def __str__(self) -> str:
         return f"Join{{axis={self.axis}}}"
+
+
+@entry_origin.register
+def _entry_of_part(op: Join, out: Variable, position: int) -> Entry | None:
+    _, *parts = out.owner_op_and_inputs
+    for x in parts[:MAX_NODES]:
+        n = x.type.shape[0]
+        if n is None or position < n:
+            return None if n is None else Entry(x, position)
+        position -= n
+    return None
 
 
 def _stack_batches(scalars: Tensors) -> Apply:

@@ -199,18 +199,16 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Cumulative sums; 64 bit for integers and bools, unless a dtype is given."""
-    return pt.cumsum(_as_total(a, dtype), axis)
+    return _running(pt.cumsum, a, axis, dtype)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Cumulative products; 64 bit for integers and bools, unless a dtype is given."""
-    return pt.cumprod(_as_total(a, dtype), axis)
+    return _running(pt.cumprod, a, axis, dtype)
 
 
-def _as_total(a: Any, dtype: Any) -> Any:
-    """``a`` in the dtype of its sums and products."""
-    a = as_tensor_variable(a)
-    return cast(a, dtypes.total_of(a.type.dtype) if dtype is None else dtype)
+def _running(build: Any, a: Any, axis: int | None, dtype: Any) -> Any:
+    return build(a, axis) if dtype is None else cast(build(cast(a, dtype), axis), dtype)
 
 
 def einsum(*operands: Any, optimize: Any = False) -> Any:

@@ -23,6 +23,7 @@ from phintys.tensor.aliases import Arrays, Axis, DTypeLike, Place, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, match_dtype
 from phintys.tensor.others import ProdOthers
+from phintys.tensor.static import MAX_NODES, Entry, ValueOrigin, constant_origin
 from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -275,6 +276,20 @@ def _op(
     """The reduction with these parameters, from `_decided`; ``floatX`` is resolved now."""
     dtype, acc_dtype = (None if d is None else dtypes.as_dtype(d) for d in (dtype, acc_dtype))
     return _decided(cls, axis_tuple(axis), dtype, acc_dtype, *others)
+
+
+@constant_origin.register
+def _total_of_entries(op: CAReduce, out: Variable) -> ValueOrigin:
+    """`constant_origin` of the total of a few integers, such as the product of a shape."""
+    _, x = out.owner_op_and_inputs
+    n = x.type.shape[0] if x.type.ndim == 1 and dtypes.is_discrete(x.type.dtype) else None
+    if not n or n > MAX_NODES:
+        return None
+
+    def total(*values: np.ndarray) -> np.ndarray:
+        return op.reduce(converted(np.stack(values), op.acc_dtype or out.type.dtype), (0,))
+
+    return total, [Entry(x, i) for i in range(n)]
 
 
 def keep_dims(x: Variable, axes: tuple[int, ...]) -> TensorVariable:

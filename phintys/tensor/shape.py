@@ -24,8 +24,10 @@ from phintys.tensor.aliases import Arrays, Axes, Length, StaticShape, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import DimShuffle, Elemwise, axis_of, cast, functions
 from phintys.tensor.static import (
+    Entry,
     as_length,
     constant_origin,
+    entry_origin,
     known_length,
     shape_entries,
     vector_entries,
@@ -556,6 +558,7 @@ def _specify_later(x: Variable, shape: StaticShape) -> TensorVariable:
 tensor_types.narrow.append(specify_shape)
 tensor_types.narrow_later.append(_specify_later)
 constant_origin.register(SpecifyShape, lambda op, out: out.owner.inputs[0])
+entry_origin.register(SpecifyShape, lambda op, out, i: Entry(out.owner.inputs[0], i))
 
 
 def normalize_axis_tuple(axes: Axes, ndim: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from phintys.scalar.type import ScalarConstant
 from phintys.tensor.aliases import Length, ShapeLike, StaticShape, TensorLike
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, functions
+from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorConstant, TensorVariable
 
 __all__ = [
@@ -32,18 +34,43 @@ MAX_NODES = 64
 T = TypeVar("T", bound=TensorLike)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The element of a vector at a position that is known and not negative."""
+
+    vector: Variable
+    position: int
+
+    @property
+    def type(self) -> TensorType:
+        return self.vector.type
+
+
+#: what one value is of: all elements of a variable, which are equal, or one element
+ValueOf = Variable | Entry
 #: where a value comes from, see `constant_origin`
-ValueOrigin = np.ndarray | Variable | tuple[Callable[..., Any], Sequence[Variable]] | None
+ValueOrigin = np.ndarray | ValueOf | tuple[Callable[..., Any], Sequence[ValueOf]] | None
 
 
 @singledispatch
 def constant_origin(op: Op, out: Variable) -> ValueOrigin:
     """Where the value of the elements of ``out``, an output of ``op``, comes from if all are equal.
 
-    Registered per op class.  Returns a NumPy value, the variable that the elements equal,
-    ``(function, variables)`` to compute the value, or None if nothing is known.
+    Registered per op class.  Returns a NumPy value, the variable that the elements equal, one
+    `Entry` of a vector, ``(function, variables)`` to compute the value from such variables or
+    entries, or None if nothing is known.
     """
     return None
+
+
+@singledispatch
+def entry_origin(op: Op, out: Variable, position: int) -> ValueOrigin:
+    """Where the value at a position of ``out``, a vector computed by ``op``, comes from.
+
+    Registered per op class; returns what `constant_origin` does.
+    """
+    made = vector_entries(op, out)
+    return out if made is None else made[position]
 
 
 @constant_origin.register
@@ -62,6 +89,28 @@ def _(op: Elemwise, out: Variable) -> ValueOrigin:
     return op.scalar_op.compute, node.inputs
 
 
+@entry_origin.register
+def _(op: DimShuffle, out: Variable, position: int) -> ValueOf:
+    _, x = out.owner_op_and_inputs
+    return Entry(x, position) if x.type.ndim == 1 else x
+
+
+@entry_origin.register
+def _(op: Elemwise, out: Variable, position: int) -> ValueOrigin:
+    _, *inputs = out.owner_op_and_inputs
+    origin = constant_origin(op, out)
+    if isinstance(origin, Variable):
+        return _broadcast_entry(origin, position)
+    if isinstance(origin, tuple):
+        return origin[0], [_broadcast_entry(x, position) for x in inputs]
+    return origin
+
+
+def _broadcast_entry(x: Variable, position: int) -> Entry:
+    """The element of ``x`` of which an element of a result of ``x`` and other vectors is made."""
+    return Entry(x, 0 if x.type.shape == (1,) else position)
+
+
 def constant_value(
     v: Variable, elemwise: bool = True, max_nodes: int = MAX_NODES
 ) -> np.ndarray | None:
@@ -74,11 +123,9 @@ def constant_value(
         return None
     if isinstance(v, TensorConstant) and v.data.ndim == 0:
         return v.data.astype(v.type.dtype)
-    found: dict[Variable, np.ndarray] = {}
-    origins: dict[
-        Variable, ValueOrigin
-    ] = {}  # `constant_origin` may create new variables in each call
-    stack = [v]
+    found: dict[ValueOf, np.ndarray] = {}
+    origins: dict[ValueOf, ValueOrigin] = {}  # some are new variables in each call
+    stack: list[ValueOf] = [v]
     while stack:
         x = stack[-1]
         if x in found:
@@ -100,25 +147,34 @@ def constant_value(
     return found[v]
 
 
-def _origin_of(x: Variable, elemwise: bool) -> ValueOrigin:
+def _origin_of(x: ValueOf, elemwise: bool) -> ValueOrigin:
+    origin = _origin_of_entry(x) if isinstance(x, Entry) else _origin_of_all(x)
+    return None if isinstance(origin, tuple) and not elemwise else origin
+
+
+def _origin_of_all(x: Variable) -> ValueOrigin:
     if isinstance(x, TensorConstant):
         return x.data if x.data.ndim == 0 else x.unique_value
     if isinstance(x, Constant):
         return None if x.data is None or isinstance(x.data, slice) else np.asarray(x.data)
-    if x.owner is None:
-        return None
-    origin = constant_origin(x.owner.op, x)
-    return None if isinstance(origin, tuple) and not elemwise else origin
+    return None if x.owner is None else constant_origin(x.owner.op, x)
 
 
-def _needed(origin: ValueOrigin) -> Sequence[Variable]:
-    if isinstance(origin, Variable):
+def _origin_of_entry(x: Entry) -> ValueOrigin:
+    vector = x.vector
+    if isinstance(vector, TensorConstant):
+        return vector.data[x.position]
+    return None if vector.owner is None else entry_origin(vector.owner.op, vector, x.position)
+
+
+def _needed(origin: ValueOrigin) -> Sequence[ValueOf]:
+    if isinstance(origin, ValueOf):
         return [origin]
     return origin[1] if isinstance(origin, tuple) else ()
 
 
 def _combine(origin: ValueOrigin, values: Sequence[np.ndarray]) -> Any:
-    if isinstance(origin, Variable):
+    if isinstance(origin, ValueOf):
         return values[0]
     return origin[0](*values) if isinstance(origin, tuple) else origin
 

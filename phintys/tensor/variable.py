@@ -278,10 +278,26 @@ Tensors = Sequence[TensorVariable]
 
 
 class TensorConstant(Constant, TensorVariable):
-    """A constant array."""
+    """A constant array.  The lengths in its type are those of ``data``.
+
+    Raises ValueError if ``type`` has other lengths, or another rank.
+
+    >>> import phintys.tensor as pt
+    >>> TensorConstant(pt.dmatrix, np.ones((2, 3))).type
+    TensorType(float64, shape=(2, 3))
+    """
 
     __slots__ = ()
     data: np.ndarray
+
+    def __init__(self, type: TensorType, data: Any, name: str | None = None) -> None:
+        shape = np.shape(data)
+        if type.shape != shape:
+            known = zip(type.shape, shape, strict=False)
+            if len(type.shape) != len(shape) or any(n not in (None, k) for n, k in known):
+                raise ValueError(f"Data of shape {shape} cannot be a constant of type {type}.")
+            type = type.clone(shape=shape)
+        super().__init__(type, data, name)
 
     def signature(self) -> TensorConstantSignature:
         found: TensorConstantSignature | None = self._signature

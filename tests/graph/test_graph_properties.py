@@ -21,6 +21,8 @@ from phintys.graph.traversal import (
     graph_inputs,
     sorted_nodes,
     toposort,
+    truncated_graph_inputs,
+    variable_depends_on,
     vars_between,
     walk_toposort,
 )
@@ -49,14 +51,61 @@ def test_toposort_is_an_order_of_execution(graph):
     assert set(variables_of(outputs)) == set(vars_between([], outputs))
 
 
+def last_first(variables, known):
+    """The nodes behind variables by the definition of their order: depth first, last one first."""
+    order = {}
+
+    def visit(v):
+        if v.owner is not None and v not in known and v.owner not in order:
+            for w in reversed(v.owner.inputs):
+                visit(w)
+            order[v.owner] = None
+
+    for v in reversed(variables):
+        visit(v)
+    return list(order)
+
+
 @quick
 @given(graphs(), st.data())
-def test_sorted_nodes_are_those_of_the_general_walk(graph, data):
+def test_nodes_are_sorted_last_one_first(graph, data):
     _, outputs = graph
     known = set(data.draw(st.lists(st.sampled_from(variables_of(outputs)), max_size=3)))
-    roots = [v.owner for v in outputs if v not in known]
-    general = walk_toposort(roots, lambda n: [v.owner for v in n.inputs if v not in known])
-    assert sorted_nodes(roots, known) == list(general)
+    expected = last_first(outputs, known)
+    assert sorted_nodes([v.owner for v in outputs if v not in known], known) == expected
+    assert list(toposort(outputs, blockers=known)) == expected
+
+
+@quick
+@given(graphs())
+def test_the_general_walk_yields_what_needs_nothing_first(graph):
+    _, outputs = graph
+    roots = [v.owner for v in outputs]
+
+    def needed(node):
+        return [v.owner for v in node.inputs]
+
+    order = list(walk_toposort(roots, needed))
+    assert set(order) == set(toposort(outputs))
+    waits = [any(v.owner for v in node.inputs) for node in order]
+    assert waits == sorted(waits)
+    position = {node: i for i, node in enumerate(order)}
+    last = [max((position[n] for n in needed(node) if n), default=-1) for node in order]
+    assert last == sorted(last) and all(p < i for i, p in enumerate(last))
+
+
+@quick
+@given(graphs(), st.data())
+def test_truncated_inputs_suffice(graph, data):
+    _, outputs = graph
+    some = st.sampled_from(list(ancestors(outputs)))
+    wanted = data.draw(st.lists(some, min_size=1, max_size=3))
+    found = truncated_graph_inputs(outputs, wanted)
+    assert set(wanted) <= set(found) and len(set(found)) == len(found)
+    assert all(v in found for v in graph_inputs(outputs, blockers=found))
+    for k, v in enumerate(found):
+        if v not in wanted:
+            assert not variable_depends_on(v, [*wanted, *found[:k]])
 
 
 @quick

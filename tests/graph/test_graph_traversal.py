@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from toy_graphs import Interval, cell, f, g, graphs, h, halve
 
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.replace import clone_replace, graph_replace
 from phintys.graph.shared import SharedVariable
@@ -137,10 +138,54 @@ def test_topological_orders(names):
     with pytest.raises(ValueError, match="cycle"):
         list(toposort_with_orderings([c], orderings={a.owner: [c.owner]}))
     above = {"d": ["b", "c"], "b": ["a"], "c": ["a"]}
-    assert general_toposort("d", above.get) == ["a", "b", "c", "d"]
-    assert list(walk_toposort("dd", lambda n: [None, *above.get(n, ())])) == ["a", "b", "c", "d"]
-    with pytest.raises(ValueError, match="cycle"):
-        general_toposort("a", {"a": "b", "b": "a"}.get)
+    assert general_toposort("d", above.get) == ["a", "c", "b", "d"]
+    assert list(walk_toposort("dd", lambda n: [None, *above.get(n, ())])) == ["a", "c", "b", "d"]
+    with pytest.raises(ValueError, match=r"cycle through [bc]"):
+        general_toposort("e", {"e": "db", "d": "b", "b": "ac", "a": "", "c": "b"}.get)
+
+
+@pytest.fixture
+def diamond():
+    """Two outputs of nodes of which one has two results: p + q = halve(x), and so on."""
+    x, y = cell("x"), cell("y")
+    p, q = halve(x)
+    p.name, q.name = "p", "q"
+    a, b = f(p, y, name="a"), f(q, x, name="b")
+    c, d = g(y, y, name="c"), g(b, a, name="d")
+    e = h(a, c, d, name="e")
+    return {v.name: v for v in (x, y, p, q, a, b, c, d, e)}
+
+
+ORDERS_OF_PYTENSOR = {
+    "toposort": (lambda n: toposort([n["d"], n["e"], n["c"]]), "c p a b d e"),
+    "toposort, blocked": (lambda n: toposort([n["e"], n["d"]], [n["a"]]), "p b d c e"),
+    "io_toposort": (lambda n: io_toposort([n["p"]], [n["e"], n["c"]]), "c a p b d e"),
+    "with orderings": (
+        lambda n: toposort_with_orderings([n["e"]], orderings={n["c"].owner: [n["b"].owner]}),
+        "p a b c d e",
+    ),
+    "of a FunctionGraph": (
+        lambda n: FunctionGraph([n["x"], n["y"]], [n["d"], n["e"]], clone=False).toposort(),
+        "p a b d c e",
+    ),
+    "general_toposort": (
+        lambda n: general_toposort(
+            [n["e"].owner], lambda node: [v.owner for v in node.inputs if v.owner]
+        ),
+        "p c a b d e",
+    ),
+    "truncated": (lambda n: truncated_graph_inputs([n["e"], n["b"]], [n["a"]]), "b a c"),
+    "truncated, nested": (lambda n: truncated_graph_inputs([n["e"]], [n["d"], n["p"]]), "d y p b"),
+    "truncated, none": (lambda n: truncated_graph_inputs([n["e"], n["b"], n["e"]]), "e b"),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS_OF_PYTENSOR)
+def test_orders_are_those_of_pytensor(diamond, name):
+    """Programs number and name what they find in this order: PyMC the variables of a model."""
+    make, expected = ORDERS_OF_PYTENSOR[name]
+    found = [v.outputs[0] if isinstance(v, Apply) else v for v in make(diamond)]
+    assert text(found) == expected
 
 
 def test_variables_by_name(names):

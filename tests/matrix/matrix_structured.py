@@ -157,7 +157,7 @@ def _reductions() -> list[Line]:
             "cumsum",
             "nm",
             lambda m, x: m.cumsum(x, axis=1),
-            numpy=lambda x: np.cumsum(x, 1, x.dtype),
+            numpy=lambda x: np.cumsum(x, 1),
             dtypes=NUMBERS,
         ),
         Line(
@@ -165,7 +165,7 @@ def _reductions() -> list[Line]:
             "cumprod",
             "nm",
             lambda m, x: m.cumprod(x, axis=0),
-            numpy=lambda x: np.cumprod(x, 0, x.dtype),
+            numpy=lambda x: np.cumprod(x, 0),
             dtypes=NUMBERS,
         ),
     ]

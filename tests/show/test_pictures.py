@@ -62,7 +62,7 @@ def test_what_a_picture_shows(function):
 
 def test_options(function):
     numbered = picture_of(function, with_ids=True, colorCodes={"Sum": "red"}, max_label_size=8)
-    assert "Mul id=0" in {b.label for b in numbered.boxes}
+    assert "Mul id=2" in {b.label for b in numbered.boxes}
     assert "x id=..." in {b.label for b in numbered.boxes}
     assert "red" in {b.color for b in numbered.boxes}
     x = pt.dvector("x")

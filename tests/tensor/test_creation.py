@@ -14,6 +14,7 @@ from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.ranges import ARange, Eye
+from phintys.tensor.type import TensorType
 from phintys.tensor.type_constructors import PREFIXES, SHAPES
 from phintys.tensor.type_other import (
     NoneConst,
@@ -23,6 +24,7 @@ from phintys.tensor.type_other import (
     make_slice,
     slicetype,
 )
+from phintys.tensor.variable import TensorConstant
 
 # ------------------------------------------------------------------------------ constants
 
@@ -404,3 +406,55 @@ def test_additions_to_an_array_that_is_not_initialised():
     added = pt.inc_subtensor(pt.empty(3)[:1], x[:1])
     assert evaluate(pt.set_subtensor(added[:], x), [x], [np.arange(3.0)]).tolist() == [0, 1, 2]
     assert phintys.function([x], added)(np.ones(3)).shape == (3,)
+
+
+def known_and_partly():
+    return pt.tensor("z", shape=(2, 3, 4)), pt.tensor("x", shape=(2, None, 4))
+
+
+#: shapes as programs compute them, of z with the lengths (2, 3, 4) and x with (2, ?, 4)
+COMPUTED_SHAPES = {
+    "joined": (lambda z, x: pt.concatenate([[3], z.shape[:1]]), (3, 2)),
+    "joined, partly known": (lambda z, x: pt.concatenate([[3], x.shape[1:]]), (3, None, 4)),
+    "joined twice": (lambda z, x: pt.join(-1, pt.join(0, [1], z.shape[:1]), [5]), (1, 2, 5)),
+    "an entry of joined ones": (lambda z, x: [pt.concatenate([[3], z.shape])[-1]], (4,)),
+    "part of joined ones": (lambda z, x: pt.concatenate([[9], x.shape])[1:], (2, None, 4)),
+    "reversed": (lambda z, x: x.shape[::-1], (4, None, 2)),
+    "cast": (lambda z, x: pt.concatenate([z.shape[:1], [7]]).astype("int32"), (2, 7)),
+    "product with a number": (lambda z, x: x.shape * 2, (4, None, 8)),
+    "product of one length": (lambda z, x: z.shape[:1] * 2, (4,)),
+    "sum of two": (lambda z, x: z.shape[1:] + z.shape[:-1], (5, 7)),
+    "chosen": (lambda z, x: z.shape[[2, 0, -2]], (4, 2, 3)),
+    "product of lengths": (lambda z, x: [z.shape[0], pt.prod(z.shape[1:])], (2, 12)),
+    "product of an unknown length": (lambda z, x: [pt.prod(x.shape)], (None,)),
+    "number of elements": (lambda z, x: [z.size // 2, pt.max(z.shape)], (12, 4)),
+    "specified": (lambda z, x: pt.specify_shape(pt.concatenate([[3], x.shape]), 4)[:2], (3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED_SHAPES)
+def test_lengths_of_computed_shapes_are_in_the_type(name):
+    """As far as they are in PyTensor, which folds the shapes of `zeros` and of draws."""
+    make, expected = COMPUTED_SHAPES[name]
+    z, x = known_and_partly()
+    shape = make(z, x)
+    filled = pt.full(shape, 1.5)
+    assert filled.type.shape == expected
+    assert pt.random.normal(size=shape).type.shape == expected
+    values = {z: np.zeros((2, 3, 4)), x: np.zeros((2, 5, 4))}
+    wanted = filled.eval({v: values[v] for v in (z, x)}, on_unused_input="ignore").shape
+    assert all(n in (None, k) for n, k in zip(expected, wanted, strict=True))
+
+
+def test_the_type_of_a_constant_has_its_lengths():
+    data = np.ones((2, 3))
+    made = [
+        TensorConstant(TensorType("float64", (None, 3)), data),
+        TensorType("float64", (None, None)).make_constant(data),
+        pt.dmatrix.filter_variable(data),
+    ]
+    assert {c.type for c in made} == {TensorType("float64", (2, 3))}
+    assert all(c.equals(pt.constant(data)) for c in made)
+    for wrong in ((None, 4), (2,), (2, 3, 1)):
+        with pytest.raises(ValueError, match=r"shape \(2, 3\) cannot be a constant of type"):
+            TensorConstant(TensorType("float64", wrong), data)

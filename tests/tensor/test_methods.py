@@ -149,12 +149,12 @@ def test_set_and_inc():
         x.set(0)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "bool"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint16", "bool"])
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
-def test_running_sums_keep_the_dtype(axis, dtype):
-    x = (X * 8).astype(dtype)
-    check(lambda x: x.cumsum(axis), lambda x: np.cumsum(x, axis, dtype=dtype), [x])
-    check(lambda x: x.cumprod(axis), lambda x: np.cumprod(x, axis, dtype=dtype), [x])
+def test_running_sums_have_numpys_dtype(axis, dtype):
+    x = (X * 40).astype(dtype)
+    check(lambda x: x.cumsum(axis), lambda x: np.cumsum(x, axis), [x])
+    check(lambda x: x.cumprod(axis), lambda x: np.cumprod(x, axis), [x])
 
 
 def test_running_sums():

@@ -340,9 +340,6 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     function = jnp.cumsum if op.mode == "add" else jnp.cumprod
     dtype = node.outputs[0].type.dtype
-    if dtype == "bool":  # sums of bools are "or", products "and"
-        running = jax.lax.cummax if op.mode == "add" else jax.lax.cummin
-        return lambda x: running(astype(x, "uint8"), axis=op.axis).astype("bool")
     return lambda x: function(x, axis=op.axis, dtype=dtype)
 
 

@@ -91,7 +91,7 @@ def _cumulative(
             raise ValueError(f"{x} has {x.type.ndim} axes: the argument axis is needed.")
         axis = 0
     x = cast(x, dtypes.total_of(x.type.dtype) if dtype is None else dtype)
-    found = function(x, axis)
+    found = cast(function(x, axis), x.type.dtype)
     if not include_initial:
         return found
     first = [1 if a == axis % x.type.ndim else n for a, n in enumerate(shape_tuple(x))]
