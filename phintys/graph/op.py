@@ -15,6 +15,7 @@ from phintys.errors import MethodNotDefined
 from phintys.graph.builder import Builder
 from phintys.graph.meta import MetaObject
 from phintys.graph.older import OlderInterface
+from phintys.graph.signatures import adapted_infer_shape
 from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable, late_bound
@@ -166,12 +167,15 @@ class Op(OlderInterface, MetaObject):
     #: inputs and the `ShapeContext` ``s``; None: the op states none
     shape_rule: Callable[..., Sequence[Sequence[Dim]]] | None = None
     #: ``infer_shape(node, shapes)``: for each result its lengths as variables, or None if they are
-    #: not known; made from `shape_rule` if the class has one.  None: the op states none
+    #: not known, as NotImplementedError and ShapeError say for all; made from `shape_rule` if the
+    #: class has one.  None: the op states none.  ``(fgraph, node, shapes)`` is an older form
     infer_shape: Callable[..., Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "shape_rule" in vars(cls) and "infer_shape" not in vars(cls):
+        if "infer_shape" in vars(cls):
+            cls.infer_shape = adapted_infer_shape(cls, vars(cls)["infer_shape"])
+        elif "shape_rule" in vars(cls):
             cls.infer_shape = _infer_shape
 
     # ----- derivatives
@@ -321,8 +325,10 @@ class HasInnerGraph(HasMultipleInnerGraph):
         return list(self.fgraph.outputs)
 
 
-def _infer_shape(self: Op, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-    """The ``infer_shape`` of an op with a `shape_rule`."""
+def _infer_shape(self: Op, *arguments: Any) -> list[Any]:
+    """The ``infer_shape`` of an op with a `shape_rule`: of a node and shapes, which may follow a
+    graph as in older systems."""
+    node, shapes = arguments[-2:]
     return late_bound["infer_shape"](node, shapes)
 
 
