@@ -16,6 +16,7 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.broadcasting import broadcast_to as broadcast_array
 from phintys.tensor import convert
 from phintys.tensor.aliases import Arrays, DTypeLike, Length, Place, ShapeLike, TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -87,7 +88,7 @@ class Alloc(Op):
         target = tuple(int(n) for n in lengths)
         if value.shape != target[len(target) - value.ndim :]:
             check_shapes(node, inputs)
-        output_storage[0][0] = np.broadcast_to(value, target).copy()
+        output_storage[0][0] = broadcast_array(value, target).copy()
 
     def do_constant_folding(self, fgraph: FunctionGraph, node: Apply) -> bool:
         return False

@@ -20,6 +20,7 @@ from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
+from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 from phintys.scalar.conversion import converted
 from phintys.scalar.op import TABLE, ScalarOp, Undefined
 from phintys.tensor import convert
@@ -309,7 +310,7 @@ class Elemwise(Op):
             results = (results,)
         for cell, value, out in zip(output_storage, results, node.outputs):
             if value.ndim != out.type.ndim:
-                value = np.broadcast_to(value, np.broadcast_shapes(*(x.shape for x in inputs)))
+                value = broadcast_to(value, broadcast_shapes(*(x.shape for x in inputs)))
             value = converted(value, out.type.dtype)
             fresh = value.base is None
             for x in inputs:
