@@ -38,9 +38,9 @@ def takes(function: Callable[..., Any], name: str) -> bool:
 def adapted_infer_shape(cls: type, given: Any) -> Any:
     """The method ``infer_shape`` of a class of ops, from the one that is ``given`` in its body.
 
-    It is called with a node and the shapes of its inputs, or with a graph before them.  In the
-    older form, ``(self, fgraph, node, shapes)``, ``fgraph`` is None otherwise; a class with it gives
-    a DeprecationWarning.  Shapes for which it raises NotImplementedError or ShapeError are unknown.
+    It is called with a node and the shapes of its inputs, or with a graph before them.  A class
+    with the older form, ``(self, fgraph, node, shapes)``, gives a DeprecationWarning; ``fgraph`` is
+    None.  Shapes for which the method raises NotImplementedError or ShapeError are unknown.
     """
     if not isinstance(given, FunctionType):
         return given
@@ -48,7 +48,7 @@ def adapted_infer_shape(cls: type, given: Any) -> Any:
     if required(given) == 4:
         count = 3
         warnings.warn(
-            f"{cls.__qualname__}.infer_shape has the parameter fgraph, which is None; leave it out.",
+            f"{cls.__qualname__}.infer_shape has a parameter fgraph, which is None: leave it out.",
             DeprecationWarning,
             stacklevel=stacklevel(),
         )

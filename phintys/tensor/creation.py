@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.config import config
-from phintys.errors import ShapeError
+from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op, Storage
@@ -111,7 +111,7 @@ class Alloc(Op):
         core = node.inputs[0].type.ndim
         batch = value.type.ndim - core
         if any(n.type.ndim for n in lengths):
-            raise ValueError("The lengths of Alloc cannot differ within a batch.")
+            raise RaggedError("The lengths of Alloc cannot differ within a batch.")
         order: list[Place] = [*range(batch), *["x"] * (len(lengths) - core)]
         padded = dimshuffle(value, [*order, *range(batch, value.type.ndim)])
         return self.make_node(padded, *(length(value, i) for i in range(batch)), *lengths)

@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.dims import Dim, dim_max
-from phintys.errors import ShapeError
+from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import LARGEST, Shape, ShapeContext
@@ -147,7 +147,7 @@ class ARangeLength(Op):
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         if any(x.type.ndim for x in batched_inputs):
-            raise ValueError("The bounds of arange cannot differ within a batch.")
+            raise RaggedError("The bounds of arange cannot differ within a batch.")
         return self.make_node(*batched_inputs)
 
     # ----- lowering

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from phintys.errors import RaggedError
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -79,7 +80,7 @@ class Repeat(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, repeats = batched_inputs
         if repeats.type.ndim != 1:
-            raise ValueError("The numbers of repeats cannot differ within a batch.")
+            raise RaggedError("The numbers of repeats cannot differ within a batch.")
         batch = x.type.ndim - node.inputs[0].type.ndim
         return Repeat(self.axis + batch).make_node(x, repeats)
 
