@@ -185,6 +185,7 @@ int_div = binary(
     rule=rules.real_only,
     d=lambda m, x, y, z: (None, None),
     native=_floor_quotient,
+    unsigned_literals=True,
     domain=((-5, 5), (0.2, 5)),
 )
 mod = binary(
@@ -195,6 +196,7 @@ mod = binary(
     rule=rules.real_only,
     d=lambda m, x, y, z: (1.0, -m.int_div(x, y)),
     native=_modulo,
+    unsigned_literals=True,
     domain=((-5, 5), (0.2, 5)),
 )
 fmod = binary(

@@ -628,7 +628,7 @@ def binary(cls: str, name: str, doc: str, **fields: Any) -> Any:
     The default of ``rule`` is `same`, ``domain`` has one interval per input, and ``d`` is called
     with ``(m, x, y, z)``.  Further facts: ``commutative``, ``associative``, ``identity`` (the
     neutral element), ``idempotent`` (``f(x, x) == x``), ``absorbing`` (the ``a`` with ``f(a, x) ==
-    a``).
+    a``), ``unsigned_literals`` (Python integers beside uint64 are uint64).
     """
     return define(fields.pop("base", BinaryScalarOp), cls, name, doc, **fields)
 
