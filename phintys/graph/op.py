@@ -15,7 +15,11 @@ from phintys.errors import MethodNotDefined
 from phintys.graph.builder import Builder
 from phintys.graph.meta import MetaObject
 from phintys.graph.older import OlderInterface
-from phintys.graph.signatures import adapted_infer_shape
+from phintys.graph.signatures import (
+    adapted_do_constant_folding,
+    adapted_infer_shape,
+    adapted_perform,
+)
 from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable, late_bound
@@ -142,7 +146,8 @@ class Op(OlderInterface, MetaObject):
         """Compute the outputs: assign the value of output ``i`` to ``output_storage[i][0]``.
 
         Inputs must not be modified, unless ``destroy_map`` says so.  The old contents of
-        ``output_storage`` are undefined.
+        ``output_storage`` are undefined.  A class may define the older form with ``params`` as a
+        further parameter: what its ``get_params(node)`` returns, or the op.
         """
         raise MethodNotDefined(f"{type(self).__name__} has no perform method.")
 
@@ -173,9 +178,14 @@ class Op(OlderInterface, MetaObject):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "infer_shape" in vars(cls):
-            cls.infer_shape = adapted_infer_shape(cls, vars(cls)["infer_shape"])
-        elif "shape_rule" in vars(cls):
+        own = vars(cls)
+        if "perform" in own:
+            cls.perform = adapted_perform(own["perform"])
+        if "do_constant_folding" in own:
+            cls.do_constant_folding = adapted_do_constant_folding(own["do_constant_folding"])
+        if "infer_shape" in own:
+            cls.infer_shape = adapted_infer_shape(cls, own["infer_shape"])
+        elif "shape_rule" in own:
             cls.infer_shape = _infer_shape
 
     # ----- derivatives

@@ -63,6 +63,39 @@ def adapted_infer_shape(cls: type, given: Any) -> Any:
     return infer_shape
 
 
+def adapted_perform(given: Any) -> Any:
+    """The method ``perform`` of an op, from the one that is ``given`` in the body of its class.
+
+    It is called with a node, values and cells.  In the older form these are followed by parameters:
+    what the op's ``get_params(node)`` returns, or the op, if it has no such method.
+    """
+    if not isinstance(given, FunctionType) or required(given) != 5:
+        return given
+
+    @wraps(given)
+    def perform(self: Any, node: Any, inputs: Any, storage: Any, params: Any = None) -> None:
+        if params is None:
+            params = self.get_params(node) if hasattr(self, "get_params") else self
+        given(self, node, inputs, storage, params)
+
+    return perform
+
+
+def adapted_do_constant_folding(given: Any) -> Any:
+    """The method ``do_constant_folding`` of an op, from the one in the body of its class.
+
+    It is called with a graph and a node.  The older form is ``(self, node)``.
+    """
+    if not isinstance(given, FunctionType) or required(given) != 2:
+        return given
+
+    @wraps(given)
+    def do_constant_folding(self: Any, *arguments: Any) -> bool:
+        return given(self, arguments[-1])  # type: ignore[no-any-return]
+
+    return do_constant_folding
+
+
 def adapted_transform(given: Any) -> Any:
     """The method ``transform`` of a node rewriter, from the one that is ``given`` in its class.
 

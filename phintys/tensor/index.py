@@ -59,7 +59,7 @@ __all__ = [
 def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     """``x[key]``: integers, slices, None, Ellipsis, integer and boolean tensors, as in NumPy.
 
-    Slices may be variables (`make_slice`).
+    Slices may be variables (`make_slice`).  A list that contains slices is taken for a tuple.
 
     Raises
     ------
@@ -77,7 +77,10 @@ def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     """
     if type(key) is int and x.type.ndim:  # frequent, and four times faster than the general case
         return _ENTRY(x, key)
-    entries = [_entry(e) for e in (key if isinstance(key, tuple) else (key,))]
+    is_tuple = isinstance(key, tuple) or (
+        isinstance(key, list) and any(isinstance(e, slice) for e in key)
+    )
+    entries = [_entry(e) for e in (key if is_tuple else (key,))]
     x, entries, own_axes = _new_axes(x, _expand_ellipsis(x, entries))
     only_new_axes = own_axes is not None and all(
         isinstance(e, slice) and e == FULL for e in entries
