@@ -190,7 +190,7 @@ class TensorType(NumberType):
         if array.dtype == self.numpy_dtype:
             return self._own_dtype(array if array.flags.aligned else array.copy())
         if array.dtype == object and isinstance(data, int):
-            array = self._of_long_integer(data)
+            raise TypeError(f"{data} needs more than 64 bits: write it as a float.")
         if array.dtype.kind not in "biufc":
             found = "None" if data is None else _about(array)
             raise TypeError(f"{self} needs numbers, got {found}.")
@@ -204,13 +204,6 @@ class TensorType(NumberType):
         Other dtype objects can be equal: long and long long, dtypes with metadata.
         """
         return array if array.dtype is self.numpy_dtype else array.view(self.numpy_dtype)
-
-    def _of_long_integer(self, n: int) -> np.ndarray:
-        """An integer of more than 64 bits as a float64; TypeError if this type or float64 cannot
-        hold it."""
-        if self.numpy_dtype.kind not in "fc" or n.bit_length() > 1023 or int(float(n)) != n:
-            raise TypeError(f"{n} needs more than 64 bits: write it as a float.")
-        return np.asarray(float(n))
 
     def _convert_lossless(
         self, data: Any, array: np.ndarray, allow_downcast: bool | None

@@ -141,7 +141,13 @@ def test_draws_without_a_generator_differ_from_step_to_step(mode, return_updates
         found = phintys.scan(step, x, [x[0], None], return_updates=return_updates)
     outputs, updates = found if return_updates else (found, {})
     f = phintys.function([x], outputs, updates=updates, mode=mode)
-    totals, draws = f(np.zeros(5))
+    totals, draws = map(np.asarray, f(np.zeros(5)))
     assert len(set(np.diff(totals))) == 4
     assert len(set(draws.ravel())) == 10
     assert np.array_equal(f(np.zeros(5))[0], totals) is not return_updates
+
+
+def test_a_mapping_of_outputs_is_refused():
+    """It was taken for updates: AttributeError."""
+    with pytest.raises(ValueError, match="keys are shared variables, not 'k'"):
+        phintys.scan(lambda a: {"k": a}, pt.dvector("x"), return_updates=False)

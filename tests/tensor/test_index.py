@@ -198,7 +198,7 @@ def test_index_tensors_broadcast_by_lengths_known_to_be_1(mode):
     values = [np.ones((3, 3)), np.array([2]), np.array([1, 0])]
     assert evaluate(x[one, j], [x, one, j], values, mode).shape == (2,)
     for out in (x[i, j], pt.set_subtensor(x[i, j], 2), pt.inc_subtensor(x[i, j], 2)):
-        with pytest.raises(ShapeError):
+        with pytest.raises(IndexError):
             evaluate(out, [x, i, j], values, mode)
 
 
@@ -686,6 +686,41 @@ def test_batches_of_integers_that_are_lengths(name):
     each = [evaluate(item, [x, n], [LINE, k]) for item, k in zip(items, (1, 2))]
     assert_like(found[0], np.stack([values[0] for values in each]))
     assert_like(found[1], each[0][1] + each[1][1])
+
+
+def test_lists_that_contain_slices_are_tuples():
+    x = pt.as_tensor(PLANE)
+    for key in (
+        [slice(0, 2), slice(1, 3)],
+        [1, slice(0, 2)],
+        [slice(0, 2), [0, 2]],
+        [slice(2), None],
+    ):
+        assert_like(x[key].eval(), PLANE[tuple(key)])
+    assert_like(pt.set_subtensor(x[[slice(0, 1), 1]], 9.0)[0, 1].eval(), 9.0)
+
+
+def test_index_tensors_that_do_not_broadcast(mode):
+    """It was a ShapeError, which is a ValueError."""
+    x, i, j = pt.dmatrix("x"), pt.lvector("i"), pt.lvector("j")
+    for out in (x[i, j], x[i, j].set(1.0), x[i, j].inc(1.0)):
+        f = phintys.function([x, i, j], out, mode=mode)
+        with pytest.raises(IndexError):
+            f(np.ones((3, 3)), [0, 1], [0, 1, 2])
+    with pytest.raises(IndexError):
+        x[[0, 1], [0, 1, 2]]
+
+
+def test_sums_of_integers_and_floats():
+    """Fractions were dropped without a word; NumPy and PyTensor raise for slices."""
+    k, b = pt.lvector("k"), pt.vector("b", dtype="bool")
+    for x, y in ((k, 0.9), (k, np.array([0.5])), (b, 1), (b, 0.5)):
+        with pytest.raises(TypeError, match="cannot be added to a slice"):
+            pt.inc_subtensor(x[1:], y)
+    given = [np.array([1, 2, 3])]
+    check(lambda k: pt.set_subtensor(k[1:], 0.9), lambda k: np.array([1, 0, 0]), given)
+    check(lambda k: pt.inc_subtensor(k[0], 1.9), lambda k: np.array([2, 2, 3]), given)
+    check(lambda k: pt.inc_subtensor(k[[0, 1]], 1.9), lambda k: np.array([2, 3, 3]), given)
 
 
 def test_jacobian_of_reads_and_writes():
