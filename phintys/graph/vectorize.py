@@ -78,15 +78,16 @@ def _by_items(out: Variable, ragged: Set[Variable], new: Mapping[Variable, Any])
 
     ``new`` has the batches of what these are computed from.
     """
-    nodes = {out.owner: None}
     roots: dict[Variable, None] = {}
-    for node in (queue := [out.owner]):
-        for v in node.inputs:
+    reached = {out: None}
+    queue = [out]
+    for reader in queue:
+        for v in () if reader.owner is None else reader.owner.inputs:
             if v not in ragged:
                 roots[v] = None
-            elif v.owner not in nodes:
-                nodes[v.owner] = None
-                queue.append(v.owner)
+            elif v not in reached:
+                reached[v] = None
+                queue.append(v)
     given = [v for v in roots if v in new or not isinstance(v, Constant)]
     return late_bound["by_items"](out, given, [new.get(v, v) for v in given])
 

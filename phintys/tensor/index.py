@@ -77,10 +77,9 @@ def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     """
     if type(key) is int and x.type.ndim:  # frequent, and four times faster than the general case
         return _ENTRY(x, key)
-    is_tuple = isinstance(key, tuple) or (
-        isinstance(key, list) and any(isinstance(e, slice) for e in key)
-    )
-    entries = [_entry(e) for e in (key if is_tuple else (key,))]
+    if isinstance(key, list) and any(isinstance(e, slice) for e in key):
+        key = tuple(key)
+    entries = [_entry(e) for e in (key if isinstance(key, tuple) else (key,))]
     x, entries, own_axes = _new_axes(x, _expand_ellipsis(x, entries))
     only_new_axes = own_axes is not None and all(
         isinstance(e, slice) and e == FULL for e in entries
@@ -280,7 +279,7 @@ def inc_subtensor(
     return written if own_axes is None else dimshuffle(written, own_axes)
 
 
-def _check_sum(x: TensorVariable, y: TensorVariable) -> None:
+def _check_sum(x: Variable, y: TensorVariable) -> None:
     """TypeError if floats are added to integers, or numbers to bools: as for ``x[1:] += y``."""
     to, added = x.type.dtype, y.type.dtype
     if (dtypes.is_discrete(to) and dtypes.is_float(added)) or (to == "bool" != added):
