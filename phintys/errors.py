@@ -98,6 +98,10 @@ class UnsupportedError(PhintysError, TypeError):
     """Something was requested that the documentation lists as not supported."""
 
 
+class RaggedError(UnsupportedError, ValueError):
+    """What is computed for the items of a batch would differ in shape from item to item."""
+
+
 class MissingAttributeError(UnsupportedError, AttributeError):
     """An attribute that other objects of this class have; the message says why this one has not.
 

@@ -199,9 +199,14 @@ class NodewiseLinker(LocalLinker):
         return run_node(node, inputs)
 
     def run(self, fgraph: Any) -> Run:
-        if self.scheduler is not None:
+        if self.scheduler is not None or self.makes_thunks():
             return super().run(fgraph)
         return Runner(fgraph, self.compute)
+
+    def makes_thunks(self) -> bool:
+        """Whether a class of a user says how the thunks of a graph are made."""
+        own, base = type(self), NodewiseLinker
+        return (own.make_all, own.make_thunk) != (base.make_all, base.make_thunk)
 
     def make_all(
         self,
@@ -268,7 +273,8 @@ class PerformLinker(NodewiseLinker):
     def run(self, fgraph: Any) -> Run:
         from phintys.backends.numpy.run import backend
 
-        return backend.compile(fgraph) if self.scheduler is None else super().run(fgraph)
+        is_plain = self.scheduler is None and not self.makes_thunks()
+        return backend.compile(fgraph) if is_plain else super().run(fgraph)
 
 
 class LLVMLinker(GeneratorLinker):

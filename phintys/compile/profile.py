@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any, TextIO
 
@@ -200,12 +200,25 @@ class ProfileStats:
         file: TextIO | None = None,
         n_ops_to_print: int | None = None,
         n_apply_to_print: int | None = None,
-    ) -> str:
-        """The counts and times as text, which is also written to ``file``, if that is given.
+    ) -> None:
+        """Write the counts and times to ``file``; None: to ``config.profiling__destination``.
 
         ``n_ops_to_print`` and ``n_apply_to_print`` are the numbers of ops and of nodes that are
         listed; None: the settings ``profiling__n_ops`` and ``profiling__n_apply``.
         """
+        with _destination() if file is None else nullcontext(file) as stream:
+            stream.write(self._text(stream, n_ops_to_print, n_apply_to_print) + "\n")
+
+    def __str__(self) -> str:
+        return self._text()
+
+    def _text(
+        self,
+        file: TextIO | None = None,
+        n_ops_to_print: int | None = None,
+        n_apply_to_print: int | None = None,
+    ) -> str:
+        """What `summary` writes to ``file``."""
         n_ops = config.profiling__n_ops if n_ops_to_print is None else n_ops_to_print
         n_apply = config.profiling__n_apply if n_apply_to_print is None else n_apply_to_print
         each = self.seconds / self.calls if self.calls else 0.0
@@ -228,12 +241,7 @@ class ProfileStats:
         if config.profiling__debugprint:
             graphs = [late_bound["dprint"](f, file="str") for f in self._functions]
             text = "\n".join([text, *graphs])
-        if file is not None:
-            file.write(text + "\n")
         return text
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def _rows_of_memory(self, n: int) -> list[str]:
         rows = [f"  at most {self.peak} bytes at a time"] if self.peak else []

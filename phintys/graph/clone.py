@@ -30,7 +30,9 @@ def clone_get_equiv(
         whether to copy inputs, and variables without an owner that are not inputs; otherwise both
         graphs share them.  Constants are always shared.
     memo
-        a dict to start from: its keys are not copied again.  It is updated and returned.
+        a dict to start from: its keys are not copied again.  It is updated and returned.  If it has
+        variables of other types than their keys, nodes that depend on these are made by
+        ``make_node``, also those that depend on their lengths only.
     clone_inner_graphs
         ignored: inner graphs are immutable
     """
@@ -40,13 +42,17 @@ def clone_get_equiv(
     for v in inputs:
         if v not in memo:
             memo[v] = v.clone() if copy_inputs else v
+    changed = {v for v, new in memo.items() if isinstance(v, Variable) and v.type != new.type}
     for node in io_toposort([*inputs, *memo], outputs):
         if node in memo:
             continue
         for v in node.inputs:
             if v not in memo:
                 memo[v] = _copy_root(v, copy_orphans)
-        copy_node(node, memo)
+        is_other = not changed.isdisjoint(node.inputs)
+        copy_node(node, memo, is_other)
+        if is_other:
+            changed.update(v for v in node.outputs if v.type != memo[v].type or _is_integer(v))
     for v in outputs:
         if v not in memo:
             memo[v] = _copy_root(v, copy_orphans)
@@ -57,10 +63,18 @@ def _copy_root(v: Variable, copy_orphans: bool) -> Variable:
     return v.clone() if copy_orphans and not isinstance(v, AtomicVariable) else v
 
 
-def copy_node(node: Apply, memo: dict[Any, Any]) -> Apply:
-    """Copy one node, with inputs looked up in ``memo``; add it and its outputs to ``memo``."""
+def _is_integer(v: Variable) -> bool:
+    """Whether the type of a variable is one of integers: they may be lengths."""
+    return getattr(v.type, "dtype", "").startswith(("int", "uint"))
+
+
+def copy_node(node: Apply, memo: dict[Any, Any], anew: bool = False) -> Apply:
+    """Copy one node, with inputs looked up in ``memo``; add it and its outputs to ``memo``.
+
+    ``anew``: the node is made by ``make_node``.
+    """
     inputs = [memo[v] for v in node.inputs]
-    new = node.clone_with_new_inputs(inputs, strict=False)
+    new = node.made_anew(inputs) if anew else node.clone_with_new_inputs(inputs, strict=False)
     memo[node] = new
     for old, fresh in zip(node.outputs, new.outputs):
         memo.setdefault(old, fresh)

@@ -74,6 +74,10 @@ class FrozenApply(Node):
         ``make_node`` checks and converts the inputs.  The other parameters are those of
         `Apply.clone_with_new_inputs`, without effect.
         """
+        return self.made_anew(inputs)
+
+    def made_anew(self, inputs: Sequence[Variable]) -> Apply:
+        """See `Apply.made_anew`; the variables of a frozen node have neither names nor tags."""
         return self.op.make_node(*inputs)
 
     def __reduce__(self) -> Any:

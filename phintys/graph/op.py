@@ -15,6 +15,11 @@ from phintys.errors import MethodNotDefined
 from phintys.graph.builder import Builder
 from phintys.graph.meta import MetaObject
 from phintys.graph.older import OlderInterface
+from phintys.graph.signatures import (
+    adapted_do_constant_folding,
+    adapted_infer_shape,
+    adapted_perform,
+)
 from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable, late_bound
@@ -141,7 +146,8 @@ class Op(OlderInterface, MetaObject):
         """Compute the outputs: assign the value of output ``i`` to ``output_storage[i][0]``.
 
         Inputs must not be modified, unless ``destroy_map`` says so.  The old contents of
-        ``output_storage`` are undefined.
+        ``output_storage`` are undefined.  A class may define the older form with ``params`` as a
+        further parameter: what its ``get_params(node)`` returns, or the op.
         """
         raise MethodNotDefined(f"{type(self).__name__} has no perform method.")
 
@@ -166,12 +172,20 @@ class Op(OlderInterface, MetaObject):
     #: inputs and the `ShapeContext` ``s``; None: the op states none
     shape_rule: Callable[..., Sequence[Sequence[Dim]]] | None = None
     #: ``infer_shape(node, shapes)``: for each result its lengths as variables, or None if they are
-    #: not known; made from `shape_rule` if the class has one.  None: the op states none
+    #: not known, as NotImplementedError and ShapeError say for all; made from `shape_rule` if the
+    #: class has one.  None: the op states none.  ``(fgraph, node, shapes)`` is an older form
     infer_shape: Callable[..., Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "shape_rule" in vars(cls) and "infer_shape" not in vars(cls):
+        own = vars(cls)
+        if "perform" in own:
+            cls.perform = adapted_perform(own["perform"])
+        if "do_constant_folding" in own:
+            cls.do_constant_folding = adapted_do_constant_folding(own["do_constant_folding"])
+        if "infer_shape" in own:
+            cls.infer_shape = adapted_infer_shape(cls, own["infer_shape"])
+        elif "shape_rule" in own:
             cls.infer_shape = _infer_shape
 
     # ----- derivatives
@@ -321,8 +335,10 @@ class HasInnerGraph(HasMultipleInnerGraph):
         return list(self.fgraph.outputs)
 
 
-def _infer_shape(self: Op, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-    """The ``infer_shape`` of an op with a `shape_rule`."""
+def _infer_shape(self: Op, *arguments: Any) -> list[Any]:
+    """The ``infer_shape`` of an op with a `shape_rule`: of a node and shapes, which may follow a
+    graph as in older systems."""
+    node, shapes = arguments[-2:]
     return late_bound["infer_shape"](node, shapes)
 
 

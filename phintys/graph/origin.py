@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import threading
+from abc import ABCMeta
 from collections.abc import Sequence
 from itertools import repeat
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
@@ -56,6 +57,9 @@ class _Inherited(threading.local):
 
 _inherited = _Inherited()
 
+#: the file of `ABCMeta`, which makes the classes that users define
+_METACLASS = ABCMeta.__new__.__code__.co_filename
+
 
 def user_origin() -> Origin | Location | None:
     """The origin of a new node: that set by `inherit`, else the innermost frame of user code."""
@@ -78,7 +82,9 @@ def user_origin() -> Origin | Location | None:
 def stacklevel() -> int:
     """The ``stacklevel`` of a warning of the caller, for the innermost line of user code."""
     level, frame = 1, _getframe(1)
-    while frame.f_back is not None and _is_of_package(frame.f_code.co_filename):
+    while frame.f_back is not None and (
+        _is_of_package(frame.f_code.co_filename) or frame.f_code.co_filename == _METACLASS
+    ):
         level, frame = level + 1, frame.f_back
     return level
 

@@ -124,25 +124,28 @@ class ShapeContext(ABC):
         shapes: Sequence[Shape],
         message: str = "Lengths along axis {} do not agree",
         early: bool = True,
+        error: type[Exception] = ShapeError,
     ) -> Shape:
         """The shape that shapes of equal rank broadcast to, along lengths known to be 1.
 
-        ``early`` as for `equal`.
+        ``early`` and ``error`` as for `equal`.
         """
         return tuple(
             [
-                self._spread(lengths, message.format(axis), early)
+                self._spread(lengths, message.format(axis), early, error)
                 for axis, lengths in enumerate(zip(*shapes))
             ]
         )
 
-    def _spread(self, lengths: Sequence[Dim], message: str, early: bool) -> Dim:
+    def _spread(
+        self, lengths: Sequence[Dim], message: str, early: bool, error: type[Exception]
+    ) -> Dim:
         found = lengths[0]
         for d in lengths[1:]:
             if found.value == 1:
                 found = d
             elif d.value != 1 and d is not found:
-                found = self.equal(found, d, message, broadcasts=True, early=early)
+                found = self.equal(found, d, message, error, broadcasts=True, early=early)
         return found
 
     # ----- lengths that are values of inputs

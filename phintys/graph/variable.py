@@ -471,14 +471,19 @@ class Apply(Node, Generic[OpT]):
                 changed = changed or new[i].type != old.type
         op: Any = self.op
         if changed or (op._output_type_depends_on_input_value and new != self.inputs):
-            node = op.make_node(*new)
-            node.origin = self.origin
-            for fresh, old in zip(node.outputs, self.outputs):
-                fresh.name = old.name
-                if old._tag is not None:
-                    fresh.tag.__update__(old._tag)
-            return node
+            return self.made_anew(new)
         return self._copy(new)
+
+    def made_anew(self, inputs: Sequence[Variable]) -> Apply:
+        """The node that ``make_node`` of the op returns for other inputs, with names and tags."""
+        op: Any = self.op
+        node: Apply = op.make_node(*inputs)
+        node.origin = self.origin
+        for fresh, old in zip(node.outputs, self.outputs):
+            fresh.name = old.name
+            if old._tag is not None:
+                fresh.tag.__update__(old._tag)
+        return node
 
     def __str__(self) -> str:
         return f"{self.op}({', '.join(map(str, self.inputs))})"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import singledispatch
 from typing import Any
 
-from phintys.errors import MethodNotDefined
+from phintys.errors import MethodNotDefined, RaggedError
 from phintys.graph.op import Op
 from phintys.graph.origin import inherit
 from phintys.graph.traversal import ancestors, toposort
-from phintys.graph.variable import Apply, Variable, late_bound
+from phintys.graph.variable import Apply, Constant, Variable, late_bound
 
 
 def vectorize_graph(
@@ -28,7 +28,9 @@ def vectorize_graph(
 
     The results have these leading dimensions, if they depend on a replaced variable.  Nodes that do
     not depend on one are shared, not copied.  An op without a ``vectorize_node`` is applied to the
-    items of the batch one by one.
+    items of the batch one by one.  So is the part of the graph between variables that differ in
+    shape from item to item, as ``x[:n]`` for several ``n`` does, and what is computed of them: a
+    sum, or a result.  ShapeError when it is computed, if results of items differ in shape.
 
     >>> import phintys.tensor as pt
     >>> from phintys.graph.vectorize import vectorize_graph
@@ -38,17 +40,56 @@ def vectorize_graph(
     """
     wanted = [outputs] if isinstance(outputs, Variable) else list(outputs)
     new: dict[Variable, Any] = dict(replace)
+    ragged: set[Variable] = set()  # variables that differ in shape from item to item
     for node in toposort(wanted, blockers=replace):
-        inputs = [new.get(v, v) for v in node.inputs]
-        if all(a is b for a, b in zip(inputs, node.inputs)):
-            continue
-        with inherit(node.origin):
-            batched = vectorize_node(node, *inputs)
-        found = batched.outputs if isinstance(batched, Apply) else batched
+        found = None
+        if ragged.isdisjoint(node.inputs):
+            inputs = [new.get(v, v) for v in node.inputs]
+            if all(a is b for a, b in zip(inputs, node.inputs)):
+                continue
+            found = _batched_outputs(node, inputs)
+        if found is None:
+            ragged.update(v for v in node.outputs if v not in new)
+            known = [v for v in node.outputs if None not in getattr(v.type, "shape", (None,))]
+            found = [_by_items(v, ragged, new) if v in known else None for v in node.outputs]
+            ragged.difference_update(known)
         for old, out in zip(node.outputs, found, strict=True):
-            new.setdefault(old, out)
+            if out is not None:
+                new.setdefault(old, out)
+    new.update((v, _by_items(v, ragged, new)) for v in wanted if v in ragged)
     results = [_with_batch_axes(v, new.get(v, v), replace) for v in wanted]
     return results[0] if isinstance(outputs, Variable) else results
+
+
+def _batched_outputs(node: Apply, inputs: Sequence[Variable]) -> Sequence[Variable] | None:
+    """The outputs of a node for batched inputs; None if they differ in shape from item to item."""
+    try:
+        with inherit(node.origin):
+            batched = vectorize_node(node, *inputs)
+    except RaggedError:
+        return None
+    if isinstance(batched, Apply) and late_bound["has_ragged_items"](node, inputs, batched):
+        return None
+    return batched.outputs if isinstance(batched, Apply) else batched
+
+
+def _by_items(out: Variable, ragged: Set[Variable], new: Mapping[Variable, Any]) -> Variable:
+    """The batch of a result of ``ragged`` variables, computed item by item.
+
+    ``new`` has the batches of what these are computed from.
+    """
+    roots: dict[Variable, None] = {}
+    reached = {out: None}
+    queue = [out]
+    for reader in queue:
+        for v in () if reader.owner is None else reader.owner.inputs:
+            if v not in ragged:
+                roots[v] = None
+            elif v not in reached:
+                reached[v] = None
+                queue.append(v)
+    given = [v for v in roots if v in new or not isinstance(v, Constant)]
+    return late_bound["by_items"](out, given, [new.get(v, v) for v in given])
 
 
 def _with_batch_axes(

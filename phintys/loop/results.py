@@ -45,6 +45,12 @@ def get_updates_and_outputs(ls: Any) -> tuple[Variable | None, list[Any], dict[A
     if parts and isinstance(parts[-1], until):
         condition = parts.pop().condition
     updates = dict(parts.pop()) if parts and _is_updates(parts[-1]) else {}
+    wrong = [key for key in updates if not hasattr(key, "get_value")]
+    if wrong:
+        raise ValueError(
+            f"A dict that a step function returns has updates: its keys are shared variables, not "
+            f"{wrong[0]!r}. Return outputs as a list."
+        )
     if len(parts) == 1 and isinstance(parts[0], list | tuple):
         parts = list(parts[0])
     for part in parts:

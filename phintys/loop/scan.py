@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from phintys.graph.ignored import ignores
 from phintys.graph.origin import stacklevel
+from phintys.graph.variable import Variable
 from phintys.loop.build import results_of
 from phintys.loop.step import Updates, check_shared, described
 
@@ -102,7 +103,9 @@ def scan(
     _warn_of_mode(mode)
     loop = described(fn, sequences, outputs_info, non_sequences, n_steps, go_backwards)
     check_shared(loop, strict)
+    stated = set(loop.updates)
     results, updates = results_of(loop, name, truncate_gradient, mode)
+    updates = updates if return_updates else _known_to_users(updates, stated)
     return returned([r.rows for r in results], updates, return_list, return_updates)
 
 
@@ -119,8 +122,18 @@ def last_values(
     """What `scan` returns, with the last value of each output in place of all."""
     _warn_of_mode(mode)
     loop = described(fn, sequences, outputs_info, non_sequences, None, go_backwards)
+    stated = set(loop.updates)
     results, updates = results_of(loop, name, -1, mode)
+    updates = updates if return_updates else _known_to_users(updates, stated)
     return returned([r.last for r in results], updates, False, return_updates)
+
+
+def _known_to_users(updates: Updates, stated: Set[Variable]) -> Updates:
+    """The updates that a step function has ``stated``, or that are default ones.
+
+    The others are those of generators that draws without a generator have made.
+    """
+    return {v: u for v, u in updates.items() if v in stated or v.default_update is not None}
 
 
 def _warn_of_mode(mode: Any) -> None:

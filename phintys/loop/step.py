@@ -104,8 +104,13 @@ def _check_signature(fn: Callable[..., Any], arguments: Sequence[Variable]) -> N
 
 
 def _default_updates(results: Sequence[Variable], made: Sequence[Any]) -> Updates:
-    """The default updates of those of the shared variables ``made`` that ``results`` use."""
-    found: Updates = {v: v.default_update for v in made if v.default_update is not None}
+    """The default updates of those of the shared variables ``made`` that ``results`` use.
+
+    A generator without one, as draws without a generator make, goes on to the next step: otherwise
+    each step would draw the same numbers.
+    """
+    found = _after_draws(results, [v for v in made if v.default_update is None])
+    found.update((v, v.default_update) for v in made if v.default_update is not None)
     used: set[Variable] = set()
     pending = list(results) if found else []
     while pending:
@@ -113,6 +118,22 @@ def _default_updates(results: Sequence[Variable], made: Sequence[Any]) -> Update
         used.update(new)
         pending = [found[v] for v in new]
     return {v: new for v, new in found.items() if v in used}
+
+
+def _after_draws(results: Sequence[Variable], made: Sequence[Any]) -> Updates:
+    """The generators ``made`` after the draws from them; without those of which several draw."""
+    draws: dict[Any, list[Variable]] = {}
+    for node in toposort(results) if made else ():
+        for before, after in node.op.update(node).items() if is_draw(node) else ():
+            draws.setdefault(before, []).append(after)
+    found: Updates = {}
+    for v in made:
+        last = v
+        while len(draws.get(last, ())) == 1:
+            (last,) = draws[last]
+        if last is not v and last not in draws:
+            found[v] = last
+    return found
 
 
 def _as_variable(x: Any) -> Variable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from phintys.graph.op import Op
 from phintys.memo import Memo
@@ -19,11 +19,16 @@ Tracks = Sequence[Any] | None
 class TrackIndex(Generic[T]):
     """A map from ops to the items that track them: ``index[op]``, in the order they were given.
 
-    ``items`` are pairs (item, tracks).  Tracks are ops, op classes, `OpPattern`s, and keys or
-    classes of keys that ops expose as ``rule_key``.
+    ``items`` are pairs (item, tracks).  Tracks are op classes, `OpPattern`s, and ops or keys that
+    ops expose as ``rule_key``.  ``by`` says what they are compared with: ``"key"``: the key of an
+    op, as rules do, and no track fits an op without a key; ``"op"``: the op itself; ``"both"``:
+    any of them, for walkers, which try rules and other rewriters.
     """
 
-    def __init__(self, items: Iterable[tuple[T, Tracks]]) -> None:
+    def __init__(
+        self, items: Iterable[tuple[T, Tracks]], by: Literal["op", "key", "both"] = "both"
+    ) -> None:
+        self.by = by
         self.items: list[T] = []
         self._everywhere: list[int] = []
         self._by_key: dict[Any, list[int]] = {}
@@ -52,9 +57,9 @@ class TrackIndex(Generic[T]):
 
     def find(self, op: Any) -> tuple[T, ...]:
         """The items that track an op, without the cache of ``index[op]``."""
-        if isinstance(op, Op) and op.rule_key is None:
+        if self.by == "key" and isinstance(op, Op) and op.rule_key is None:
             return tuple(self.items[p] for p in self._everywhere)
-        key = rule_key(op)
+        key = op if self.by == "op" else rule_key(op)
         classes: list[Any] = list(type(op).__mro__)
         if key is not op:
             classes.extend(type(key).__mro__)

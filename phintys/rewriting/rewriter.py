@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, TextIO
 
 from phintys.errors import RewriteError
@@ -18,6 +19,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.meta import Abstract
 from phintys.graph.op import Op
 from phintys.graph.origin import describe, inherit
+from phintys.graph.signatures import adapted_transform, required
 from phintys.graph.variable import Apply, Variable
 from phintys.locks import making
 from phintys.rewriting.index import TrackIndex, tracked_ops
@@ -116,6 +118,11 @@ class NodeRewriter(Rewriter, metaclass=Abstract):
     [Sqr(x)]
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "transform" in vars(cls):
+            cls.transform = adapted_transform(vars(cls)["transform"])
+
     def tracks(self) -> Sequence[Any] | None:
         """The ops, op classes and OpPatterns at which this rewriter is tried; None: at all."""
         return None
@@ -127,7 +134,8 @@ class NodeRewriter(Rewriter, metaclass=Abstract):
         One of: False or None for "no change"; a variable, for a single output; a sequence with one
         variable per output (None for an output that is not used); or a dict from variables of the
         graph to their replacements, in which the key ``"remove"`` may list nodes that must leave
-        the graph.  With ``enforce_tracks`` there is no change at an op that is not tracked.
+        the graph.  With ``enforce_tracks`` there is no change at an op that is not tracked.  A
+        subclass may define the older forms ``transform(fgraph, node)`` and ``transform(node)``.
         """
 
 
@@ -144,13 +152,14 @@ class FromFunctionNodeRewriter(NodeRewriter):
 
     def __init__(
         self,
-        fn: Callable[[FunctionGraph, Apply], Any],
+        fn: Callable[..., Any],
         tracks: Sequence[Any] | None = None,
         requirements: Sequence[Callable[[], Any]] | None = (),
     ) -> None:
         self.fn = fn
+        self._takes_node_only = isinstance(fn, FunctionType) and required(fn) == 1
         self._tracks = None if tracks is None else tracked_ops(tracks)
-        self._index = TrackIndex[None]([(None, self._tracks)])
+        self._index = TrackIndex[None]([(None, self._tracks)], by="op")
         self.requirements = tuple(requirements or ())
         self.name = self.__name__ = getattr(fn, "__name__", str(fn))
         self.__doc__ = fn.__doc__
@@ -161,7 +170,7 @@ class FromFunctionNodeRewriter(NodeRewriter):
     def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
         if enforce_tracks and not self._index[node.op]:
             return False
-        return self.fn(fgraph, node)
+        return self.fn(node) if self._takes_node_only else self.fn(fgraph, node)
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
         for feature in self.requirements:
@@ -172,8 +181,8 @@ def node_rewriter(
     tracks: Sequence[Any] | None,
     inplace: bool = False,
     requirements: Sequence[Callable[[], Any]] | None = (),
-) -> Callable[[Callable[[FunctionGraph, Apply], Any]], FromFunctionNodeRewriter]:
-    """Decorate a function ``(fgraph, node)`` to make a `NodeRewriter`.
+) -> Callable[[Callable[..., Any]], FromFunctionNodeRewriter]:
+    """Decorate a function ``(fgraph, node)``, or ``(node)``, to make a `NodeRewriter`.
 
     The function returns replacements, as `NodeRewriter.transform`.
 
@@ -208,7 +217,7 @@ def node_rewriter(
     if tracks is not None:
         _check_tracks(tracks)
 
-    def decorate(fn: Callable[[FunctionGraph, Apply], Any]) -> FromFunctionNodeRewriter:
+    def decorate(fn: Callable[..., Any]) -> FromFunctionNodeRewriter:
         needed = tuple(requirements or ())
         return FromFunctionNodeRewriter(
             fn, tracks, (*needed, DestroyHandler) if inplace else needed

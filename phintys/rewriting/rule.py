@@ -188,9 +188,9 @@ class Rule(NodeRewriter):
 
     def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
         """Apply the rule as a node rewriter, outside of the engine."""
-        if enforce_tracks:
+        if enforce_tracks or node.op.rule_key is None:
             if self._index is None:
-                self._index = TrackIndex([(None, self.tracks())])
+                self._index = TrackIndex([(None, self.tracks())], by="key")
             if not self._index[node.op]:
                 return False
         result = self.function(GraphContext(fgraph), node)

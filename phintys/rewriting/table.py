@@ -53,7 +53,7 @@ class RuleTable:
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._index = TrackIndex((r, r.tracks()) for r in rules)
+        self._index = TrackIndex(((r, r.tracks()) for r in rules), by="key")
         self._entries: Memo[int, OpEntry] = Memo(MAX_OPS, "rules by op")
         self._possible: Memo[Any, tuple[Rule, ...]] = Memo(MAX_SIGNATURES, "rules by signature")
 

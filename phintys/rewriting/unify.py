@@ -516,7 +516,7 @@ def equals_literal(constant: Constant, number: Any) -> bool:
     values = np.asarray(data)
     if values.dtype.kind not in "biufc" or values.size == 0:
         return False
-    first = values.flat[0] if values.ndim else values[()]
+    first = values[(0,) * values.ndim]
     return bool(first == number) and (values.size == 1 or bool((values == first).all()))
 
 

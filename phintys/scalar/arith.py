@@ -185,6 +185,7 @@ int_div = binary(
     rule=rules.real_only,
     d=lambda m, x, y, z: (None, None),
     native=_floor_quotient,
+    unsigned_literals=True,
     domain=((-5, 5), (0.2, 5)),
 )
 mod = binary(
@@ -195,6 +196,7 @@ mod = binary(
     rule=rules.real_only,
     d=lambda m, x, y, z: (1.0, -m.int_div(x, y)),
     native=_modulo,
+    unsigned_literals=True,
     domain=((-5, 5), (0.2, 5)),
 )
 fmod = binary(
@@ -254,8 +256,9 @@ def _known_number(x: Any) -> Any:
 def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     """The partial derivatives of x**y, which are 0 where x is 0 and the formulas give NaN.
 
-    The one in x is 0 where y is 0, too, and the one in y where y is not negative.  Arguments are
-    replaced there, not results, so that further derivatives are no NaN either.
+    The one in x is 0 where y is 0, too, and the one in y where y is not negative; but x**x has no
+    finite derivative at 0.  Arguments are replaced there, not results, so that further derivatives
+    are no NaN either.
     """
 
     def by_base() -> Any:
@@ -266,7 +269,8 @@ def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
         return None if k == 0 else y * (x if k == 2 else m.pow(x, k - 1))
 
     def by_exponent() -> Any:
-        flat = m.and_(m.eq(x, 0), m.ge(_real(m, y), 0))
+        is_flat = m.gt if x is y else m.ge
+        flat = m.and_(m.eq(x, 0), is_flat(_real(m, y), 0))
         return z * m.log(m.switch(flat, 1, x))
 
     return by_base, by_exponent

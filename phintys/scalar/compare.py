@@ -99,7 +99,13 @@ signbit = unary(
 
 # ---------------------------------------------------------------------------------- bits
 
-_BITS = {"rule": rules.bits, "base": BinaryBitOp, "commutative": True, "associative": True}
+_BITS = {
+    "rule": rules.bits,
+    "base": BinaryBitOp,
+    "commutative": True,
+    "associative": True,
+    "unsigned_literals": True,
+}
 
 and_ = binary(
     "AND",

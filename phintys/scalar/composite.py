@@ -16,6 +16,7 @@ from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.inner.op import InnerGraphOp
 from phintys.scalar import dtypes
+from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import ScalarOp, Undefined
 from phintys.scalar.type import scalar_type
@@ -144,8 +145,8 @@ class Composite(ScalarInnerGraphOp):
         if given != [v.type.dtype for v in self.inputs]:
             return self.retyped(given).compute(*values)
         found = self.run(values, lambda c: np.asarray(c.data), lambda op, *xs: op.compute(*xs))
-        shape = np.broadcast_shapes(*(np.shape(v) for v in values))
-        out = [np.broadcast_to(found[i], shape) for i in self.results]
+        shape = broadcast_shapes(*(np.shape(v) for v in values))
+        out = [broadcast_to(found[i], shape) for i in self.results]
         return out[0] if self.nout == 1 else out
 
     # ----- derivatives

@@ -11,6 +11,7 @@ from phintys.graph.builder import Builder, V
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.scalar import dtypes
+from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
 from phintys.scalar.conversion import converted
 from phintys.scalar.op import TABLE, Undefined
@@ -92,7 +93,8 @@ class ScalarLoop(ScalarInnerGraphOp):
 
     def compute(self, *values: Any) -> Any:
         """The results for NumPy scalars or arrays, broadcast; each element has its own loop."""
-        steps, *others = np.broadcast_arrays(*values)
+        shape = broadcast_shapes(*(x.shape for x in values))
+        steps, *others = [broadcast_to(x, shape) for x in values]
         others = [converted(x, v.type.dtype) for x, v in zip(others, self.inner_inputs)]
         states, constants = others[: self.n_states], others[self.n_states :]
         body = Composite(self.inner_inputs, self.inner_outputs)

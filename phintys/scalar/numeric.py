@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
+from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 
 
 def second(x: Any, y: Any) -> Any:
     """``y`` broadcast against ``x``."""
-    return np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y)))
+    return broadcast_to(np.asarray(y), broadcast_shapes(np.shape(x), np.shape(y)))
 
 
 def multiply_nonzero(x: Any, y: Any) -> Any:
@@ -70,8 +71,8 @@ def log1mexp(x: Any) -> Any:
 
 def complex_from_parts(x: Any, y: Any) -> Any:
     """``x + iy``, a complex array.  Not computed as ``x + 1j * y``: NaN for infinite y."""
-    x, y = np.broadcast_arrays(x, y)
-    out = np.empty(x.shape, np.result_type(x, np.complex64))
+    shape = broadcast_shapes(np.shape(x), np.shape(y))
+    out = np.empty(shape, np.result_type(x, np.complex64))
     out.real, out.imag = x, y
     return out
 

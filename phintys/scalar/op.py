@@ -151,17 +151,27 @@ class ScalarOp(Op):
         TypeError if the number of inputs is wrong, or the function is not defined on their dtypes.
         """
         self.check_arity(len(given))
+        types = [scalar_type(dt) for dt in given] if self._states_types else []
+        if type(self).output_types is not ScalarOp.output_types:
+            return [str(t.dtype) for t in self.output_types(types)]
+        if self.output_types_preference is not None:
+            return [str(t.dtype) for t in self.output_types_preference(*types)]
         return [self.signature(given)[1]]
 
+    @property
+    def _states_types(self) -> bool:
+        """Whether a class of a user says what the types of the results are."""
+        overridden = type(self).output_types is not ScalarOp.output_types
+        return overridden or self.output_types_preference is not None
+
     def output_types(self, types: Sequence[Any]) -> list[Any]:
-        """`output_dtypes` for scalar types."""
+        """`output_dtypes` for scalar types; a class of a user with several results defines it."""
         return [scalar_type(dt) for dt in self.output_dtypes(*(t.dtype for t in types))]
 
     def signature(self, given: Sequence[str]) -> tuple[tuple[str, ...], str]:
         """The dtypes to which inputs are cast, and the dtype of the result."""
-        if self.output_types_preference is not None:
-            (preferred,) = self.output_types_preference(*map(scalar_type, given))
-            return tuple(given), str(preferred.dtype)
+        if self._states_types:
+            return tuple(given), self.output_dtypes(*given)[0]
         try:
             return self.rule(*given)
         except TypeError as exc:
@@ -187,9 +197,10 @@ class ScalarOp(Op):
 
     def compute(self, *values: Any) -> Any:
         """The result for NumPy scalars or arrays, which are broadcast."""
-        cast_to, result = self.signature([dtypes.canonical(v.dtype) for v in values])
+        given = [dtypes.canonical(v.dtype) for v in values]
         if not self.function:
-            return np.vectorize(self.impl, otypes=[result])(*values)
+            return np.vectorize(self.impl, otypes=self.output_dtypes(*given))(*values)
+        cast_to, result = self.signature(given)
         if not isinstance(self.nfunc, np.ufunc):  # ufuncs do so themselves
             cast_to = [COMPUTED_IN.get(dt, dt) for dt in cast_to]
         args = [converted(v, dt) for v, dt in zip(values, cast_to)]
@@ -628,7 +639,7 @@ def binary(cls: str, name: str, doc: str, **fields: Any) -> Any:
     The default of ``rule`` is `same`, ``domain`` has one interval per input, and ``d`` is called
     with ``(m, x, y, z)``.  Further facts: ``commutative``, ``associative``, ``identity`` (the
     neutral element), ``idempotent`` (``f(x, x) == x``), ``absorbing`` (the ``a`` with ``f(a, x) ==
-    a``).
+    a``), ``unsigned_literals`` (Python integers beside uint64 are uint64).
     """
     return define(fields.pop("base", BinaryScalarOp), cls, name, doc, **fields)
 

@@ -17,6 +17,7 @@ from phintys.gradient.reverse import pull_back_node
 from phintys.gradient.rules import connection_pattern
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
+from phintys.graph.replace import graph_replace
 from phintys.graph.shapes import (
     Requirement,
     Shape,
@@ -25,19 +26,21 @@ from phintys.graph.shapes import (
     plain_answer,
     result_shapes,
 )
-from phintys.graph.traversal import variable_depends_on
+from phintys.graph.traversal import ancestors, variable_depends_on
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.graph.vectorize import vectorize_graph
+from phintys.inner.from_graph import OpFromGraph
 from phintys.memo import Memo
 from phintys.scalar.conversion import converted
 from phintys.scalar.quotients import divided
+from phintys.scalar.type import ScalarType, as_scalar
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions, pad_left, sum_to
 from phintys.tensor.shape import length
-from phintys.tensor.static import entries, known_length
+from phintys.tensor.static import as_length, entries, known_length
 from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -432,6 +435,46 @@ def vectorize_by_items(node: Apply, *batched_inputs: TensorVariable) -> Apply:
 
 
 late_bound["blockwise"] = vectorize_by_items
+
+
+def has_ragged_items(node: Apply, inputs: Sequence[Variable], batched: Apply) -> bool:
+    """Whether the results of ``node`` for items differ in shape: lengths depend on batched values.
+
+    ``batched`` is the node for ``inputs``, a batch of those of ``node``.
+    """
+    op = node.op
+    if not isinstance(batched.op, Blockwise) or batched.op.core_op != op or op.shape_rule is None:
+        return False
+    if all(None not in v.type.shape for v in node.outputs):
+        return False
+    lengths = [[TensorType("int64", ())() for _ in v.type.shape] for v in node.inputs]
+    shapes = op.infer_shape(node, lengths)
+    if None in shapes:
+        return True
+    values = {v for v, new in zip(node.inputs, inputs) if new is not v}
+    found = [as_length(n) for shape in shapes for n in shape]
+    return not values.isdisjoint(ancestors(found, blockers=node.inputs))
+
+
+late_bound["has_ragged_items"] = has_ragged_items
+
+
+def graph_by_items(
+    out: Variable, roots: Sequence[Variable], batched: Sequence[Variable]
+) -> TensorVariable:
+    """A result for batches of the variables that it is computed from, computed item by item."""
+    items = [TensorType(v.type.dtype, ())() if _is_scalar(v) else v.type() for v in roots]
+    values = [as_scalar(item) if _is_scalar(v) else item for v, item in zip(roots, items)]
+    graph = as_tensor_variable(graph_replace(out, dict(zip(roots, values))))
+    node = OpFromGraph(items, [graph]).make_node(*items)
+    return vectorize_by_items(node, *map(as_tensor_variable, batched)).out
+
+
+def _is_scalar(v: Variable) -> bool:
+    return isinstance(v.type, ScalarType)
+
+
+late_bound["by_items"] = graph_by_items
 
 
 def vectorize(func: Callable[..., Any], signature: str | None = None) -> Callable[..., Any]:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from phintys.config import config
-from phintys.errors import ShapeError
+from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.broadcasting import broadcast_to as broadcast_array
 from phintys.tensor import convert
 from phintys.tensor.aliases import Arrays, DTypeLike, Length, Place, ShapeLike, TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -87,7 +88,7 @@ class Alloc(Op):
         target = tuple(int(n) for n in lengths)
         if value.shape != target[len(target) - value.ndim :]:
             check_shapes(node, inputs)
-        output_storage[0][0] = np.broadcast_to(value, target).copy()
+        output_storage[0][0] = broadcast_array(value, target).copy()
 
     def do_constant_folding(self, fgraph: FunctionGraph, node: Apply) -> bool:
         return False
@@ -110,7 +111,7 @@ class Alloc(Op):
         core = node.inputs[0].type.ndim
         batch = value.type.ndim - core
         if any(n.type.ndim for n in lengths):
-            raise ValueError("The lengths of Alloc cannot differ within a batch.")
+            raise RaggedError("The lengths of Alloc cannot differ within a batch.")
         order: list[Place] = [*range(batch), *["x"] * (len(lengths) - core)]
         padded = dimshuffle(value, [*order, *range(batch, value.type.ndim)])
         return self.make_node(padded, *(length(value, i) for i in range(batch)), *lengths)

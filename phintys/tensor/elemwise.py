@@ -20,6 +20,7 @@ from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
+from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 from phintys.scalar.conversion import converted
 from phintys.scalar.op import TABLE, ScalarOp, Undefined
 from phintys.tensor import convert
@@ -285,12 +286,31 @@ class Elemwise(Op):
         args: Sequence[Any] = inputs  # `Apply` checks that they are variables
         out_types = self._memo[config.floatX, *[getattr(x, "type", None) for x in inputs]]
         if out_types is None:  # the memo has types of tensors of equal rank
-            args = _operands(inputs)
+            args = _operands(self._typed_numbers(inputs))
             key = (config.floatX, *[a.type for a in args])
             out_types = self._memo[key]
             if out_types is None:
                 out_types = self._memo.keep(key, self._infer(args))
         return Apply(self, args, [TensorVariable(t, None, None, None) for t in out_types])
+
+    def _typed_numbers(self, inputs: Sequence[TensorLike]) -> Sequence[TensorLike]:
+        """The inputs with Python numbers as constants where other inputs decide their dtypes.
+
+        Floats without any variable or array get floatX, so that precision is not lost without
+        notice.  Numbers that are not negative get uint64 in remainders and the like of uint64, as
+        in NumPy: int8 and uint64 together are float64.
+        """
+        numbers = [x for x in inputs if type(x) in NUMBERS]
+        if len(numbers) == len(inputs):
+            dtype = dtypes.float_choices()[-1]
+            return [convert.constant(x, dtype=dtype) if type(x) is float else x for x in inputs]
+        if not numbers or not self.scalar_op.facts.get("unsigned_literals"):
+            return inputs
+        others = [x for x in inputs if type(x) not in NUMBERS]
+        if any(getattr(x, "dtype", None) != "uint64" for x in others):
+            return inputs
+        fits = [type(x) is int and 0 <= x < 2**64 for x in inputs]
+        return [convert.constant(x, dtype="uint64") if fit else x for x, fit in zip(inputs, fits)]
 
     def _infer(self, args: Tensors) -> tuple[TensorType, ...]:
         found = self.scalar_op.output_dtypes(*(a.type.dtype for a in args))
@@ -309,7 +329,7 @@ class Elemwise(Op):
             results = (results,)
         for cell, value, out in zip(output_storage, results, node.outputs):
             if value.ndim != out.type.ndim:
-                value = np.broadcast_to(value, np.broadcast_shapes(*(x.shape for x in inputs)))
+                value = broadcast_to(value, broadcast_shapes(*(x.shape for x in inputs)))
             value = converted(value, out.type.dtype)
             fresh = value.base is None
             for x in inputs:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from phintys.errors import RaggedError
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -113,7 +114,7 @@ class Fourier(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         x, n = batched_inputs
         if n.type.ndim:
-            raise ValueError("The length of a Fourier transform cannot differ within a batch.")
+            raise RaggedError("The length of a Fourier transform cannot differ within a batch.")
         batch = x.type.ndim - node.inputs[0].type.ndim
         return Fourier(self.kind, self.axis + batch, self.norm).make_node(x, n)
 

@@ -59,7 +59,7 @@ __all__ = [
 def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     """``x[key]``: integers, slices, None, Ellipsis, integer and boolean tensors, as in NumPy.
 
-    Slices may be variables (`make_slice`).
+    Slices may be variables (`make_slice`).  A list that contains slices is taken for a tuple.
 
     Raises
     ------
@@ -77,6 +77,8 @@ def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     """
     if type(key) is int and x.type.ndim:  # frequent, and four times faster than the general case
         return _ENTRY(x, key)
+    if isinstance(key, list) and any(isinstance(e, slice) for e in key):
+        key = tuple(key)
     entries = [_entry(e) for e in (key if isinstance(key, tuple) else (key,))]
     x, entries, own_axes = _new_axes(x, _expand_ellipsis(x, entries))
     only_new_axes = own_axes is not None and all(
@@ -245,7 +247,7 @@ def inc_subtensor(
 
     Repeated indices accumulate, unless ``ignore_duplicates``.  The result has the axes of that
     tensor, without those that None adds to the indexing expression.  TypeError if ``x`` is not an
-    indexing expression.
+    indexing expression, or is a slice of integers to which floats are added.
 
     ``inplace`` overwrites the tensor, in graphs with a `DestroyHandler`; where the index is basic,
     ``tolerate_inplace_aliasing`` permits ``y`` to share its memory.
@@ -267,12 +269,24 @@ def inc_subtensor(
         )
     base, *indices = node.inputs
     if isinstance(node.op, Subtensor):
+        if not set_instead_of_inc and x.type.ndim:
+            _check_sum(base, y)
         tolerated = [(0, 1)] if tolerate_inplace_aliasing else None
         op: Op = IncSubtensor(node.op.idx_list, inplace, set_instead_of_inc, tolerated)
     else:
         op = AdvancedIncSubtensor(node.op.idx_list, inplace, set_instead_of_inc, ignore_duplicates)
     written = op(base, y, *indices)
     return written if own_axes is None else dimshuffle(written, own_axes)
+
+
+def _check_sum(x: Variable, y: TensorVariable) -> None:
+    """TypeError if floats are added to integers, or numbers to bools: as for ``x[1:] += y``."""
+    to, added = x.type.dtype, y.type.dtype
+    if (dtypes.is_discrete(to) and dtypes.is_float(added)) or (to == "bool" != added):
+        raise TypeError(
+            f"{y} of dtype {added} cannot be added to a slice of {x}, which has dtype {to}. Cast "
+            "one of them with astype."
+        )
 
 
 # ------------------------------------------------------------------ functions of an axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from phintys.errors import UnsupportedError
+from phintys.errors import RaggedError
 from phintys.graph.variable import Variable
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import dimshuffle
@@ -154,12 +154,12 @@ class BatchedIndex:
 def _check_rectangular(
     idx_list: Sequence[Entry], core_indices: Sequence[Variable], batched: Sequence[int]
 ) -> None:
-    """Raise UnsupportedError if items of a batch would have results of different shapes."""
+    """Raise RaggedError if items of a batch would have results of different shapes."""
     in_slices = {p for e in idx_list if isinstance(e, slice) for p in positions(e)}
     for k in batched:
         if k in in_slices or core_indices[k].type.dtype == "bool":
             what = "a boolean index" if k not in in_slices else "the bounds of a slice"
-            raise UnsupportedError(
+            raise RaggedError(
                 f"{what} cannot differ from item to item of a batch: the results would differ in "
                 f"shape ({core_indices[k]})."
             )

@@ -457,7 +457,8 @@ def advanced_part(op: IndexOp, s: ShapeContext, x: Shape, indices: Sequence[Shap
                 s.equal(x[k], n, f"The mask does not fit axis {k}", IndexError)
             shape = (_count_of_mask(s, first + p),)
         shapes.append((ONE,) * (layout.index_ndim - len(shape)) + shape)
-    index = s.broadcast(shapes, "Lengths of index tensors along axis {} do not agree")
+    message = "Lengths of index tensors along axis {} do not agree"
+    index = s.broadcast(shapes, message, error=IndexError)
     return layout.arrange(index, [slice_of(s, e, x[axis], first) for e, axis in layout.slices])
 
 

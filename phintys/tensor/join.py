@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import ZERO
+from phintys.errors import RaggedError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
@@ -300,7 +301,7 @@ class Split(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, splits = batched_inputs
         if splits.type.ndim != 1:
-            raise ValueError("The lengths of Split cannot differ within a batch.")
+            raise RaggedError("The lengths of Split cannot differ within a batch.")
         batch = x.type.ndim - node.inputs[0].type.ndim
         return Split(self.len_splits, self.axis + batch).make_node(x, splits)
 

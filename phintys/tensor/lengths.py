@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from phintys.errors import RaggedError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_lengths
@@ -54,7 +55,7 @@ class Lengths(Op):
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         if any(n.type.ndim for n in batched_inputs):
-            raise ValueError("The lengths of an array cannot differ within a batch.")
+            raise RaggedError("The lengths of an array cannot differ within a batch.")
         return self.make_node(*batched_inputs)
 
     # ----- lowering

@@ -80,7 +80,7 @@ def logaddexp(*xs: TensorLike) -> TensorVariable:
     """
     if not xs:
         raise TypeError("logaddexp takes one argument or more.")
-    return reduce(functions.logaddexp, map(as_tensor_variable, xs))
+    return as_tensor_variable(reduce(functions.logaddexp, xs))
 
 
 def kn(n: TensorLike, x: TensorLike) -> TensorVariable:

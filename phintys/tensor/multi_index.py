@@ -10,6 +10,7 @@ import numpy as np
 
 from phintys.dims import dim_max
 from phintys.dims import product as dim_product
+from phintys.errors import RaggedError
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext, check_lengths, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -50,7 +51,7 @@ class _Positions(Op):
     def batched_dims(self, dims: Any) -> Any:
         """The shape in a batch, which must be the same for all items."""
         if dims.type.ndim != 1:
-            raise ValueError(f"The shape of {self} cannot differ within a batch.")
+            raise RaggedError(f"The shape of {self} cannot differ within a batch.")
         return dims
 
 

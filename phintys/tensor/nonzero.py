@@ -6,6 +6,7 @@ from typing import Literal, overload
 
 import numpy as np
 
+from phintys.errors import RaggedError
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
@@ -45,6 +46,10 @@ class Nonzero(Op):
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False] * len(node.outputs)]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
+        raise RaggedError("The numbers of nonzero elements differ within a batch.")
 
 
 _nonzero = Nonzero()

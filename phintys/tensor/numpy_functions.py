@@ -346,16 +346,5 @@ def flipud(m: Any) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements shifted along one axis or several, wrapping around.
-
-    One shift is for all axes, and several shifts along one axis are added.
-    """
-    a = as_tensor_variable(a)
-    if axis is None:
-        return pt.reshape(roll(pt.flatten(a), shift, 0), shape_tuple(a), ndim=a.type.ndim)
-    shifts, axes = (list(v) if isinstance(v, Sequence) else [v] for v in (shift, axis))
-    count = max(len(shifts), len(axes))
-    pairs = [v * count if len(v) == 1 else v for v in (shifts, axes)]
-    for n, along in zip(*pairs, strict=True):
-        a = pt.roll(a, n, along)
-    return a
+    """Elements shifted along one axis or several, wrapping around; see `phintys.tensor.roll`."""
+    return pt.roll(a, shift, axis)

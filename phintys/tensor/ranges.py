@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.dims import Dim, dim_max
-from phintys.errors import ShapeError
+from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import LARGEST, Shape, ShapeContext
@@ -147,7 +147,7 @@ class ARangeLength(Op):
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         if any(x.type.ndim for x in batched_inputs):
-            raise ValueError("The bounds of arange cannot differ within a batch.")
+            raise RaggedError("The bounds of arange cannot differ within a batch.")
         return self.make_node(*batched_inputs)
 
     # ----- lowering
@@ -325,6 +325,8 @@ def tri(
 def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """``m`` with zeros above the diagonal with offset ``k`` of the last two axes.
 
+    A vector is taken for a matrix whose rows are all equal to it.
+
     >>> import phintys.tensor as pt
     >>> pt.tril(pt.ones((2, 2))).eval()
     array([[1., 0.],
@@ -334,15 +336,16 @@ def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
 
 
 def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
-    """``m`` with zeros below the diagonal with offset ``k`` of the last two axes."""
+    """``m`` with zeros below the diagonal with offset ``k`` of the last two axes; see `tril`."""
     return _triangle(m, k, False)
 
 
 def _triangle(m: TensorLike, k: TensorLike, lower: bool) -> TensorVariable:
     m = as_tensor_variable(m)
-    if m.type.ndim < 2:
-        raise ValueError(f"A triangle needs at least 2 dimensions; {m} has {m.type.ndim}.")
-    rows, columns = length(m, m.type.ndim - 2), length(m, m.type.ndim - 1)
+    if m.type.ndim == 0:
+        raise TypeError(f"A triangle needs at least one dimension; {m} is 0-d.")
+    columns = length(m, m.type.ndim - 1)
+    rows = columns if m.type.ndim == 1 else length(m, m.type.ndim - 2)
     compare = functions.ge if lower else functions.le
     kept = compare(k, _offsets(rows, columns))
     return functions.switch(kept, m, convert.constant(0, dtype=m.type.dtype))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from phintys.errors import RaggedError
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -79,7 +82,7 @@ class Repeat(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, repeats = batched_inputs
         if repeats.type.ndim != 1:
-            raise ValueError("The numbers of repeats cannot differ within a batch.")
+            raise RaggedError("The numbers of repeats cannot differ within a batch.")
         batch = x.type.ndim - node.inputs[0].type.ndim
         return Repeat(self.axis + batch).make_node(x, repeats)
 
@@ -132,10 +135,15 @@ def tile(A: TensorLike, reps: ShapeLike) -> TensorVariable:
     return reshape(alloc(apart, *wide), together)
 
 
-def roll(x: TensorLike, shift: TensorLike, axis: int | None = None) -> TensorVariable:
-    """Elements shifted along an axis, wrapping around at the end.
+def roll(
+    x: TensorLike,
+    shift: TensorLike | Sequence[TensorLike],
+    axis: int | Sequence[int] | None = None,
+) -> TensorVariable:
+    """Elements shifted along one axis or several, wrapping around at the end.
 
-    ``axis`` None rolls the flattened tensor.
+    ``axis`` None rolls the flattened tensor.  One shift is for all axes, and several shifts along
+    one axis are added; ValueError if their numbers differ otherwise.
 
     >>> import phintys.tensor as pt
     >>> pt.roll([1, 2, 3], 1).eval()
@@ -144,7 +152,30 @@ def roll(x: TensorLike, shift: TensorLike, axis: int | None = None) -> TensorVar
     x = as_tensor_variable(x)
     if axis is None:
         return reshape(roll(flatten(x), shift, 0), shape_tuple(x))
-    (axis,) = normalize_axis_tuple(axis, x.type.ndim)
+    axes = list(axis) if isinstance(axis, Sequence) else [axis]
+    shifts = _shifts(shift, len(axes))
+    if len(axes) == 1:
+        axes *= len(shifts)
+    for n, along in zip(shifts * len(axes) if len(shifts) == 1 else shifts, axes, strict=True):
+        x = _rolled(x, n, normalize_axis_tuple(along, x.type.ndim)[0])
+    return x
+
+
+def _shifts(shift: TensorLike | Sequence[TensorLike], count: int) -> list[TensorLike]:
+    """The shifts of `roll` along ``count`` axes; a vector of unknown length has one for each."""
+    if isinstance(shift, Sequence):
+        return list(shift)
+    found = as_tensor_variable(shift)
+    if found.type.ndim == 0:
+        return [found]
+    if count == 1:
+        return [sum_over(found)]
+    known = found.type.shape[0]
+    return [found[k] for k in range(count if known is None else known)]
+
+
+def _rolled(x: TensorVariable, shift: TensorLike, axis: int) -> TensorVariable:
+    """`roll` along one axis."""
     n = length(x, axis)
     start = n - remainder(as_tensor_variable(shift), n)
     before = [slice(None)] * axis

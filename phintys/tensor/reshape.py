@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.dims import ZERO, dim_max, dim_min
 from phintys.dims import product as dim_product
-from phintys.errors import ShapeError
+from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
@@ -116,7 +116,7 @@ class Reshape(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, shp = batched_inputs
         if shp.type.ndim != 1:
-            raise ValueError("The new shape of Reshape cannot differ within a batch.")
+            raise RaggedError("The new shape of Reshape cannot differ within a batch.")
         core, old = entries(shp), node.inputs[0]
         if any(known_length(n) == -1 for n in core):
             core = _without_minus_one(core, shape_tuple(x)[x.type.ndim - old.type.ndim :])
@@ -369,7 +369,7 @@ class SplitDims(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         x, shape = batched_inputs
         if shape.type.ndim != 1:
-            raise ValueError("The lengths of SplitDims cannot differ within a batch.")
+            raise RaggedError("The lengths of SplitDims cannot differ within a batch.")
         batch = x.type.ndim - node.inputs[0].type.ndim
         return SplitDims(self.axis + batch).make_node(x, shape)
 

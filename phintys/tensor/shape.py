@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import Dim
-from phintys.errors import ShapeError
+from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape as Lengths
@@ -427,7 +427,7 @@ class SpecifyShape(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, *lengths = batched_inputs
         if any(getattr(n.type, "ndim", 0) for n in lengths):
-            raise ValueError("The lengths of SpecifyShape cannot differ within a batch.")
+            raise RaggedError("The lengths of SpecifyShape cannot differ within a batch.")
         batch = x.type.ndim - node.inputs[0].type.ndim
         return self.make_node(x, *[NoneConst] * batch, *lengths)
 

@@ -210,7 +210,7 @@ class TensorType(NumberType):
     ) -> np.ndarray:
         if isinstance(data, float) and allow_downcast is None and self.dtype == config.floatX:
             return converted(array, self.dtype)
-        if array.size and not isinstance(data, np.ndarray | np.generic):
+        if not isinstance(data, np.ndarray):
             value = converted(array, self.dtype)
             if self.values_eq(converted(value, array.dtype.name), array) and _in_range(array, self):
                 return value

@@ -49,6 +49,12 @@ def tensor(
     """
     if isinstance(name, str) and name in dtypes.ALL:
         raise ValueError(f"The first argument of tensor is the name; write dtype={name!r}.")
+    return _variable(name, dtype, shape, **kwargs)
+
+
+def _variable(
+    name: str | None, dtype: DTypeLike | None, shape: ShapeOfType | None, **kwargs: Any
+) -> TensorVariable:
     return TensorType(config.floatX if dtype is None else dtype, shape=shape, **kwargs)(name=name)
 
 
@@ -56,7 +62,7 @@ def _constructor(kind: str, shape: StaticShape) -> Constructor:
     def make(
         name: str | None = None, *, dtype: DTypeLike | None = None, shape: StaticShape = shape
     ) -> TensorVariable:
-        return tensor(name, dtype=dtype, shape=_checked(kind, shape))
+        return _variable(name, dtype, _checked(kind, shape))
 
     make.__name__ = make.__qualname__ = kind
     make.__doc__ = (

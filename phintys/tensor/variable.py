@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 import numpy as np
 
 from phintys.graph.variable import Constant, Variable
+from phintys.scalar.broadcasting import broadcast_to
 from phintys.tensor.aliases import (
     Axis,
     DTypeLike,
@@ -320,7 +321,7 @@ class TensorConstant(Constant, TensorVariable):
         if data.size == 0:
             return None
         first = data.reshape(-1)[:1]
-        if TensorType.values_eq(data, np.broadcast_to(first.reshape(()), data.shape)):
+        if TensorType.values_eq(data, broadcast_to(first.reshape(()), data.shape)):
             if data.dtype.kind == "f" and np.any(np.signbit(data) != np.signbit(first)):
                 return None
             return first[0].copy().reshape(())

@@ -40,10 +40,9 @@ def test_times_by_class_op_and_node():
     assert (profile.fct_callcount, profile.calls) == (2, 2)
     assert 0 < sum(profile.op_time().values()) < profile.fct_call_time
     assert profile.compile_time > 0
-    text = profile.summary(n_ops_to_print=2, n_apply_to_print=1)
-    assert "... 3 more" in text
     file = io.StringIO()
-    assert profile.summary(file) + "\n" == file.getvalue()
+    profile.summary(file, n_ops_to_print=2, n_apply_to_print=1)
+    assert "... 3 more" in file.getvalue()
     profile.reset()
     assert (profile.calls, profile.nodes) == (0, {})
 
@@ -55,12 +54,24 @@ def test_settings_of_profiles():
     assert f.profile.calls == 1
     assert not f.profile.nodes
     with config.change_flags(profiling__debugprint=True, profiling__output_line_width=10):
-        text = f.profile.summary()
+        text = str(f.profile)
     assert "[id A]" in text
     assert text.splitlines()[0] == "Profile of"
     f = made(profile_optimizer=True)
     assert f.profile.rewrites
     assert all(isinstance(name, str) for name in f.profile.rewrites)
+
+
+def test_summary_is_shown_where_the_settings_say(capsys):
+    """It was returned as text, so a program that calls it showed nothing."""
+    f = made()
+    f(np.ones(2))
+    f.profile.summary()
+    shown = capsys.readouterr()
+    assert shown.err == f"{f.profile}\n"
+    with config.change_flags(profiling__destination="stdout"):
+        f.profile.summary()
+    assert capsys.readouterr() == (shown.err, "")
 
 
 def test_memory_of_nodes():
@@ -71,7 +82,7 @@ def test_memory_of_nodes():
     sizes = {str(node.op): size for node, size in f.profile.sizes.items()}
     assert sizes == {"Exp": 8000, "Subtensor{::step}": 0, "Sin": 8000, "Mul": 8000, "Sum": 8}
     assert f.profile.peak == 24000
-    text = f.profile.summary()
+    text = str(f.profile)
     assert "at most 24000 bytes at a time" in text
     assert "8000 bytes  Exp(" in text
     assert "bytes  Sum" not in text
@@ -99,7 +110,7 @@ def test_printers_can_be_added():
         return "and more"
 
     try:
-        assert ProfileStats("p").summary().endswith("and more")
+        assert str(ProfileStats("p")).endswith("and more")
     finally:
         module._PRINTERS.remove(more)
     assert seen == [None]

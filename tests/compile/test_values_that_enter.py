@@ -331,3 +331,33 @@ def test_no_warning_for_what_is_accepted(of_an_argument):
         warnings.simplefilter("error")
         for value in ACCEPTED.values():
             assert of_an_argument("FAST_RUN")(value)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "bool", "complex64"])
+def test_empty_lists(mode, dtype):
+    """They were accepted for float64 only."""
+    x, m = pt.vector("x", dtype=dtype), pt.matrix("m", dtype=dtype)
+    f = phintys.function([x, m], [x.copy(), m.copy()], mode=mode)
+    for given in ([], ()):
+        found = f(given, [[], []])
+        assert [v.shape for v in found] == [(0,), (2, 0)]
+        assert {v.dtype.name for v in found} == {dtype}
+
+
+@pytest.mark.parametrize(
+    "dtype, fits, others",
+    [
+        ("float32", [np.int64(3), np.float64(1.5)], [np.float64(0.1), np.float64(1e300)]),
+        ("int8", [np.int64(3), np.float64(4.0), np.uint8(5)], [np.int64(300), np.float64(0.5)]),
+        ("uint64", [np.int64(3), np.int8(5)], [np.int64(-1)]),
+    ],
+)
+def test_numpy_scalars_whose_value_fits(mode, dtype, fits, others):
+    """They were refused, where Python numbers of the same value are accepted."""
+    x = pt.scalar("x", dtype=dtype)
+    f = phintys.function([x], x.copy(), mode=mode)
+    for value in fits:
+        assert f(value) == value and f(value).dtype == dtype
+    for value in others:
+        with pytest.raises(TypeError, match="cannot hold"):
+            f(value)

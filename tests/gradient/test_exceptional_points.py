@@ -80,6 +80,7 @@ CONVENTIONS = {
     "xlogy of 0 and 0": (lambda x: pt.xlogy(pt.zeros_like(x), x).sum(), [0, 1], [0, 0]),
     "hypot of 0 and 0": (lambda x: pt.hypot(x, x * 2).sum(), [0], [0]),
     "power in its exponent": (lambda x: (pt.zeros_like(x) ** x).sum(), [0, 1, 2], [0, 0, 0]),
+    "power of itself": (lambda x: (x**x).sum(), [0, 1], [-INF, 1]),
     "sort: in stable order": (
         lambda x: (pt.sort(x, stable=True) * np.arange(3)).sum(), [2, 1, 1], [2, 0, 1],
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,3 +126,28 @@ def test_a_random_loop(seed):
         for found, value in zip(f(*case.values), values, strict=True):
             assert found.shape == value.shape
             np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("return_updates", [True, False])
+def test_draws_without_a_generator_differ_from_step_to_step(mode, return_updates):
+    """Each step drew the same number, from a generator that no step changed."""
+
+    def step(x, total):
+        return x + total + pt.random.normal(), pt.random.uniform(size=2)
+
+    x = pt.dvector("x")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = phintys.scan(step, x, [x[0], None], return_updates=return_updates)
+    outputs, updates = found if return_updates else (found, {})
+    f = phintys.function([x], outputs, updates=updates, mode=mode)
+    totals, draws = map(np.asarray, f(np.zeros(5)))
+    assert len(set(np.diff(totals))) == 4
+    assert len(set(draws.ravel())) == 10
+    assert np.array_equal(f(np.zeros(5))[0], totals) is not return_updates
+
+
+def test_a_mapping_of_outputs_is_refused():
+    """It was taken for updates: AttributeError."""
+    with pytest.raises(ValueError, match="keys are shared variables, not 'k'"):
+        phintys.scan(lambda a: {"k": a}, pt.dvector("x"), return_updates=False)

@@ -42,8 +42,8 @@ NO_BATCHES = {
 }
 #: ops that have a lowering, and are applied item by item: values decide the lengths of an item
 BY_ITEMS = {"ARange", "Eye", "LazyIfElse", "Scan", "CorrMM_gradInputs", "CorrMM_gradWeights"}
-#: what is said of inputs that are the same for all items
-REFUSED = "cannot differ"
+#: what is said of inputs that are the same for all items, and of results that differ in shape
+REFUSED = "cannot differ", "Items of a batch have results of shapes"
 
 Case = tuple[Apply, dict[Variable, Variable], dict[Variable, Any], list[list[Any]]]
 
@@ -106,7 +106,7 @@ def test_every_op_of_a_batch(name):
         try:
             outputs = assert_batched(case)
         except (ValueError, UnsupportedError) as exc:
-            assert REFUSED in str(exc), case
+            assert any(text in str(exc) for text in REFUSED), case
             continue
         count += 1
         for node in apply_ancestors(outputs):

@@ -13,6 +13,7 @@ from phintys.scalar.op import TABLE
 KNOWN = {
     "domain", "range", "inverse", "odd", "even", "increasing", "decreasing", "zero_at_zero",
     "idempotent", "commutative", "associative", "identity", "absorbing", "mirror",
+    "unsigned_literals",
 }  # fmt: skip
 #: g(f(x)) == x only there
 INVERSE_ON = {

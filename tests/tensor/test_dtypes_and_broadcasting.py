@@ -128,3 +128,24 @@ def test_a_length_that_is_said_to_be_one_broadcasts(mode: str) -> None:
     np.testing.assert_array_equal(f([1.0, 2.0], [1.0]), [2, 3])
     with pytest.raises(ShapeError, match="not 1"):
         f([1.0, 2.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("float_x", ["float64", "float32"])
+def test_functions_of_python_floats_alone_are_floatx(float_x: str) -> None:
+    """``gammaln(500.)`` was float32 where floatX is float64, and wrong by 1e-4."""
+    with config.change_flags(floatX=float_x):
+        x = pt.vector("x", dtype="float32")
+        values = [pt.gammaln(500.0), pt.true_div(500.0, 2), pt.logaddexp(0.5, 1.5, 2.5)]
+        assert [v.type.dtype for v in values] == [float_x] * 3
+        assert (x * pt.gammaln(500.0)).type.dtype == float_x
+        assert (x * 500.0).type.dtype == pt.gammaln(x).type.dtype == "float32"
+
+
+def test_integers_beside_uint64() -> None:
+    """A remainder of uint64 was float64, so the last digits of large numbers were lost."""
+    x = pt.vector("x", dtype="uint64")
+    value = np.array([2**63 + 5], "uint64")
+    for found in (x % 7, 7 % x, x // 7, x & 7, 7 | x, x ^ 2**40):
+        assert found.type.dtype == "uint64"
+    np.testing.assert_array_equal((x % 7).eval({x: value}), value % 7)
+    assert (x % -7).type.dtype == (x + 7).type.dtype == (x % np.int64(7)).type.dtype == "float64"

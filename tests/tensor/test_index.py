@@ -14,7 +14,7 @@ from tiers import few
 
 import phintys
 import phintys.tensor as pt
-from phintys.errors import DisconnectedInputError, ShapeError, UnsupportedError
+from phintys.errors import DisconnectedInputError, ShapeError
 from phintys.graph.vectorize import vectorize_graph
 from phintys.tensor.elemwise import DimShuffle
 from phintys.tensor.index import basic_shape, indexed_result_shape
@@ -198,7 +198,7 @@ def test_index_tensors_broadcast_by_lengths_known_to_be_1(mode):
     values = [np.ones((3, 3)), np.array([2]), np.array([1, 0])]
     assert evaluate(x[one, j], [x, one, j], values, mode).shape == (2,)
     for out in (x[i, j], pt.set_subtensor(x[i, j], 2), pt.inc_subtensor(x[i, j], 2)):
-        with pytest.raises(ShapeError):
+        with pytest.raises(IndexError):
             evaluate(out, [x, i, j], values, mode)
 
 
@@ -643,12 +643,84 @@ def test_batches_of_indices(place, over):
             batch_over(lambda x, y, i, op=op: getattr(x[key(i)], op)(y), [CUBE, y, i], over)
 
 
-def test_ragged_batches_are_refused():
+def test_ragged_results_are_refused(mode):
     x, i, m = pt.dvector("x"), pt.lscalar("i"), pt.tensor("m", dtype="bool", shape=(None,))
-    with pytest.raises(UnsupportedError, match="slice"):
-        vectorize_graph(x[i:], {i: pt.lvector()})
-    with pytest.raises(UnsupportedError, match="boolean"):
-        vectorize_graph(x[m], {m: pt.tensor(dtype="bool", shape=(None, None))})
+    several, masks = pt.lvector(), pt.tensor(dtype="bool", shape=(None, None))
+    for out, replace, values in (
+        (x[i:], {i: several}, [1, 2]),
+        (x[m], {m: masks}, [[True] * 5, [True] + [False] * 4]),
+    ):
+        (batch,) = replace.values()
+        f = phintys.function([x, batch], vectorize_graph(out, replace), mode=mode)
+        with pytest.raises(ShapeError, match="Items of a batch have results of shapes"):
+            f(LINE, values)
+
+
+#: functions of a vector and an integer in which something of another length for each integer is
+#: written to, summed or joined
+RAGGED = {
+    "a roll": lambda x, n: pt.roll(x, n),
+    "a part that is set": lambda x, n: pt.set_subtensor(x[n:], 9.0),
+    "a part that is set to values": lambda x, n: pt.set_subtensor(x[n : n + 2], x[:2]),
+    "a part that is added to": lambda x, n: pt.inc_subtensor(x[:n], 1.0),
+    "elements that are set": lambda x, n: pt.set_subtensor(x[x > n], x.sum()),
+    "a sum of a part": lambda x, n: x[n:].sum(),
+    "a sum of elements": lambda x, n: x[x > n].sum(),
+    "an element of a part": lambda x, n: (x[:n] * 2)[-1],
+    "a length": lambda x, n: x[x > n].shape[0] * x,
+    "a range": lambda x, n: (pt.arange(n) * 2).sum() * x,
+    "positions": lambda x, n: pt.nonzero(x > n)[0].sum() * x,
+    "a new shape": lambda x, n: (pt.ones((n, 2)) * x[:2]).sum(axis=0),
+    "parts that are joined": lambda x, n: pt.concatenate([x[n:], pt.zeros((n,))]),
+}
+
+
+@pytest.mark.parametrize("name", RAGGED)
+def test_batches_of_integers_that_are_lengths(name):
+    """Some were UnsupportedError, others a ShapeError when they were computed."""
+    x, n, several = pt.dvector("x"), pt.lscalar("n"), pt.lvector("several")
+    out = RAGGED[name](x, n)
+    batch = vectorize_graph(out, {n: several})
+    found = evaluate([batch, phintys.grad((batch**2).sum(), x)], [x, several], [LINE, [1, 2]])
+    items = [[out, phintys.grad((out**2).sum(), x)]] * 2
+    each = [evaluate(item, [x, n], [LINE, k]) for item, k in zip(items, (1, 2))]
+    assert_like(found[0], np.stack([values[0] for values in each]))
+    assert_like(found[1], each[0][1] + each[1][1])
+
+
+def test_lists_that_contain_slices_are_tuples():
+    x = pt.as_tensor(PLANE)
+    for key in (
+        [slice(0, 2), slice(1, 3)],
+        [1, slice(0, 2)],
+        [slice(0, 2), [0, 2]],
+        [slice(2), None],
+    ):
+        assert_like(x[key].eval(), PLANE[tuple(key)])
+    assert_like(pt.set_subtensor(x[[slice(0, 1), 1]], 9.0)[0, 1].eval(), 9.0)
+
+
+def test_index_tensors_that_do_not_broadcast(mode):
+    """It was a ShapeError, which is a ValueError."""
+    x, i, j = pt.dmatrix("x"), pt.lvector("i"), pt.lvector("j")
+    for out in (x[i, j], x[i, j].set(1.0), x[i, j].inc(1.0)):
+        f = phintys.function([x, i, j], out, mode=mode)
+        with pytest.raises(IndexError):
+            f(np.ones((3, 3)), [0, 1], [0, 1, 2])
+    with pytest.raises(IndexError):
+        x[[0, 1], [0, 1, 2]]
+
+
+def test_sums_of_integers_and_floats():
+    """Fractions were dropped without a word; NumPy and PyTensor raise for slices."""
+    k, b = pt.lvector("k"), pt.vector("b", dtype="bool")
+    for x, y in ((k, 0.9), (k, np.array([0.5])), (b, 1), (b, 0.5)):
+        with pytest.raises(TypeError, match="cannot be added to a slice"):
+            pt.inc_subtensor(x[1:], y)
+    given = [np.array([1, 2, 3])]
+    check(lambda k: pt.set_subtensor(k[1:], 0.9), lambda k: np.array([1, 0, 0]), given)
+    check(lambda k: pt.inc_subtensor(k[0], 1.9), lambda k: np.array([2, 2, 3]), given)
+    check(lambda k: pt.inc_subtensor(k[[0, 1]], 1.9), lambda k: np.array([2, 3, 3]), given)
 
 
 def test_jacobian_of_reads_and_writes():

@@ -182,6 +182,36 @@ def test_roll(shift, axis):
 
 
 @pytest.mark.parametrize(
+    "shift, axis",
+    [
+        ((1, 1), 0),
+        ((1, 2), (0, 1)),
+        (1, (0, 1)),
+        ((1, -3), (1, -1)),
+        ((2,), (0, 1)),
+        ((1, 2), None),
+    ],
+)
+def test_roll_along_several_axes(shift, axis):
+    """It was a ValueError; PyTensor's is a TypeError."""
+    x = RNG.normal(size=(2, 3))
+    check(lambda x: pt.roll(x, shift, axis), lambda x: np.roll(x, shift, axis), [x])
+    check_derivatives(lambda x: pt.roll(x, shift, axis) ** 2, [x])
+
+
+def test_roll_by_a_vector_of_shifts():
+    x, shifts = RNG.normal(size=(2, 3)), np.array([1, 2])
+    for axis in (0, (0, 1)):
+        check(
+            lambda x, s, axis=axis: pt.roll(x, s, axis),
+            lambda x, s, axis=axis: np.roll(x, s, axis),
+            [x, shifts],
+        )
+    with pytest.raises(ValueError, match="zip"):
+        pt.roll(x, (1, 2, 3), axis=(0, 1))
+
+
+@pytest.mark.parametrize(
     ("shift", "dtype"), [(-128, "int8"), (255, "uint8"), (2**64 - 1, "uint64")]
 )
 def test_roll_by_the_extremes_of_a_dtype(shift, dtype):

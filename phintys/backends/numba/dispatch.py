@@ -13,7 +13,7 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from phintys.backends.source import compile_function_src
-from phintys.errors import ContradictionError
+from phintys.errors import ContradictionError, UnsupportedError
 from phintys.graph.labels import label_of
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
@@ -125,11 +125,11 @@ def convert_node(op: Any, node: Apply, **kwargs: Any) -> Any:
 
     A function that a user has registered may return a number for a 0-d tensor; it is converted to
     an array.  A node that is known to fail runs in object mode: it raises its error if it is
-    computed.
+    computed; so does one that needs more nested loops than Python has.
     """
     try:
         function = numba_funcify(op, node=node, **kwargs)
-    except ContradictionError:
+    except (ContradictionError, TooManyLoops):
         function = in_object_mode(op, node, **kwargs)
     if not isinstance(function, Dispatcher):
         function = jit(function)
@@ -156,6 +156,10 @@ def passed_as_argument(constant: Constant) -> bool:
 # ---------------------------------------------------------------------------- compiling
 
 
+class TooManyLoops(UnsupportedError):
+    """The function of a node has more nested loops than Python allows, which is about 20."""
+
+
 def jit(function: Callable[..., Any]) -> Any:
     """The function compiled by Numba; division by zero gives infinity or NaN, as in NumPy."""
     return numba.njit(error_model="numpy")(function)
@@ -169,7 +173,11 @@ def compiled(source: str, **env: Any) -> Any:
     if found is not None:
         return found
     name = source.split("(", 1)[0].removeprefix("def ")
-    function = compile_function_src(source, name, {"np": np, "math": math, **_DIVISIONS, **env})
+    known = {"np": np, "math": math, **_DIVISIONS, **env}
+    try:
+        function = compile_function_src(source, name, known)
+    except SyntaxError as exc:
+        raise TooManyLoops(f"{name}: {exc}") from exc
     return _compiled.keep(key, jit(function))
 
 

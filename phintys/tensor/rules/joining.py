@@ -17,6 +17,7 @@ from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.match import number, some
 from phintys.tensor.rules.reading import Index, index_of, kept_axes, read
 from phintys.tensor.shape import MakeVector, as_length, lengths_vector, product, shape_tuple
+from phintys.tensor.type import MAX_NDIM
 from phintys.tensor.variable import TensorVariable
 
 
@@ -270,6 +271,8 @@ def join_of_equals(pieces: Sequence[Variable], axis: int) -> Replacement:
     if x.type.broadcastable[axis]:
         lengths[axis] = as_length(count)
         return Alloc()(x, *lengths)
+    if x.type.ndim == MAX_NDIM:
+        return None
     order: list[Place] = [*range(x.type.ndim)]
     copies = dimshuffle(x, [*order[:axis], "x", *order[axis:]])
     copies = Alloc()(copies, *lengths[:axis], count, *lengths[axis:])

@@ -11,6 +11,7 @@ from phintys.rewriting.unify import is_constant
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.rules.algebra import collect_sum
 from phintys.tensor.rules.language import NAMES
 from phintys.tensor.rules.match import (
     argument,
@@ -146,9 +147,9 @@ def total(of: Sequence[Variable]) -> Variable:
     ops=[TABLE["mul"]],
     where=some("exp"),
     phase="specialize",
-    law="rounding",
+    law="finite",
     tags=("local_mul_exp_to_exp_add",),
-    tested_on=("exp(x) * exp(y)", "exp(x) * y * exp(z)"),
+    tested_on=("exp(x) * exp(y)", "exp(x) * y * exp(z)", "exp(x + y) * exp(-x)"),
 )
 def merge_exponentials(ctx: Context, node: Apply) -> Replacement:
     exponents = [_exponent(ctx, v) for v in node.inputs]
@@ -156,7 +157,7 @@ def merge_exponentials(ctx: Context, node: Apply) -> Replacement:
     if len(found) < 2:
         return None
     rest = [v for v, x in zip(node.inputs, exponents) if x is None]
-    merged = functions.exp(functions.add(*found))
+    merged = functions.exp(_total(ctx, found))
     new = functions.mul(merged, *rest) if rest else merged
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
@@ -167,9 +168,9 @@ def merge_exponentials(ctx: Context, node: Apply) -> Replacement:
     given={"y": is_float},
     single_use=True,
     phase="specialize",
-    law="rounding",
+    law="finite",
     tags=("local_div_exp_to_mul_exp",),
-    tested_on=("exp(x) / exp(y)", "x / exp(y)"),
+    tested_on=("exp(x) / exp(y)", "x / exp(y)", "exp(-x) / exp(y - x)"),
 )
 def divide_by_exponential(
     ctx: Context, node: Apply, top: TensorVariable, y: TensorVariable
@@ -177,7 +178,7 @@ def divide_by_exponential(
     """A division is slower than a negation."""
     x = _exponent(ctx, top)
     if x is not None:
-        return like(node, functions.exp(functions.sub(x, y)))
+        return like(node, functions.exp(_total(ctx, [x, functions.neg(y)])))
     new = functions.mul(top, functions.exp(functions.neg(y)))
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
@@ -185,6 +186,27 @@ def divide_by_exponential(
 def _exponent(ctx: Context, v: Variable) -> Variable | None:
     x = argument(v, "exp")
     return x if x is not None and is_float(x) and ctx.single_use(v) else None
+
+
+def _total(ctx: Context, exponents: Sequence[Variable]) -> Variable:
+    """The sum of exponents, which meet after the sums of the graph have been collected."""
+    kept: list[Variable] = []
+    for v in exponents:
+        opposite = next((u for u in kept if _are_opposite(u, v)), None)
+        if opposite is None:
+            kept.append(v)
+        else:
+            kept.remove(opposite)
+    if not kept:
+        return literal(0, exponents[0].type.dtype, exponents[0].type.ndim)
+    total = functions.add(*kept) if len(kept) > 1 else kept[0]
+    node = total.owner
+    found = collect_sum(ctx, node) if node is not None and len(kept) > 1 else None
+    return found if isinstance(found, Variable) else total
+
+
+def _are_opposite(x: Variable, y: Variable) -> bool:
+    return argument(x, "neg") is y or argument(y, "neg") is x
 
 
 def _are_floats(x: Variable, y: Variable) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from phintys.errors import RaggedError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
@@ -125,7 +126,7 @@ class AbstractConvolveNd(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         in1, in2, *region = batched_inputs
         if any(n.type.ndim for n in region):
-            raise ValueError("The part of a convolution cannot differ within a batch.")
+            raise RaggedError("The part of a convolution cannot differ within a batch.")
         counts = [x.type.ndim - v.type.ndim for x, v in zip((in1, in2), node.inputs)]
         most = max(counts)
         in1, in2 = (
