@@ -216,13 +216,17 @@ _SINC_SERIES = [(-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 
 
 
 def _sinc_slope(m: Any, x: Any, y: Any) -> Any:
-    """(cos(u) - sin(u) / u) / u for u = pi x, by a series near 0, where the terms cancel."""
+    """(cos(u) - sin(u) / u) / u for u = pi x, by a series near 0, where the terms cancel.
+
+    Sine and cosine are those of an angle from which multiples of 2 pi are taken before x is
+    multiplied by pi, because that rounds.
+    """
     u = x * lit(x, math.pi)
     near = m.lt(m.abs(u), lit(x, 0.5))
-    far = m.switch(near, 1, u)
-    slope = m.switch(
-        near, u * polynomial(m.sqr(u), _SINC_SERIES), (m.cos(far) - m.sin(far) / far) / far
-    )
+    close, far = m.switch(near, u, 0), m.switch(near, 1, u)
+    angle = (x - 2 * m.round_half_to_even(0.5 * x)) * lit(x, math.pi)
+    series = close * polynomial(m.sqr(close), _SINC_SERIES)
+    slope = m.switch(near, series, (m.cos(angle) - m.sin(angle) / far) / far)
     return slope * lit(x, math.pi)
 
 
