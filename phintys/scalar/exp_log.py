@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from phintys.scalar import dtypes, rules
+from phintys.scalar import dtypes, increments, rules
 from phintys.scalar.dtypes import is_complex
+from phintys.scalar.native import Term
 from phintys.scalar.op import Inverse, binary, call, lit, polynomial, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
@@ -260,12 +261,22 @@ rel_entr = binary(
     d=lambda m, x, y, z: (1 + (m.log(x) - m.log(y)), -x / y),
     domain=((0.1, 5), (0.1, 5)),
 )
+
+
+def _kl_div(n: Any, x: Any, y: Any) -> Any:
+    """`phintys.scalar.numeric.kl_div` in native instructions."""
+    size = n.abs(n.sub(x, y))
+    near = n.lt(size, n.mul(n.add(x, y), n.const(increments.NEAR, x)))
+    series = increments.divergence(Term(n, x), Term(n, y)).value
+    return n.select(near, series, n.call("kl_div", x, y))
+
+
 kl_div = binary(
     "KLDiv",
     "kl_div",
     "x log(x / y) - x + y.",
-    function=_SPECIAL + "kl_div",
-    native=call("kl_div"),
+    function=_FUNCTIONS + "kl_div",
+    native=_kl_div,
     rule=rules.inexact_real,
     d=lambda m, x, y, z: (m.log(x) - m.log(y), 1 - x / y),
     domain=((0.1, 5), (0.1, 5)),

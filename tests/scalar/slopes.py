@@ -43,7 +43,7 @@ _LINE, _POSITIVE, _UNIT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 1.0)
 #: where rows are defined whose facts state an interval inside of their domain
 REACHES: dict[str, list[Interval]] = {
     **dict.fromkeys(["y0", "y1", "k0", "k1"], [_POSITIVE]),
-    **dict.fromkeys(["rel_entr", "kl_div", "poch", "beta", "betaln"], [_POSITIVE, _POSITIVE]),
+    **dict.fromkeys(["rel_entr", "kl_div", "poch", "beta", "betaln", "psi_increment"], [_POSITIVE, _POSITIVE]),
     **dict.fromkeys(["jv", "yv", "iv", "ive", "kv", "kve"], [_POSITIVE, _POSITIVE]),
     **dict.fromkeys(["gammainc", "gammaincc", "gammal", "gammau"], [_POSITIVE, _POSITIVE]),
     **dict.fromkeys(["gammaincinv", "gammainccinv"], [_POSITIVE, _UNIT]),
