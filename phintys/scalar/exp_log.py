@@ -110,12 +110,37 @@ log1mexp = unary(
 
 # -------------------------------------------------------------------- stable combinations
 
+
+
+def _logistic_density(n: Any, x: Any) -> Any:
+    small = n.exp(n.neg(n.abs(x)))
+    total = n.add(n.const(1, x), small)
+    return n.div(small, n.mul(total, total))
+
+
+logistic_density = unary(
+    "LogisticDensity",
+    "logistic_density",
+    "sigmoid(x) sigmoid(-x), the derivative of sigmoid: exact for large x.",
+    function=_FUNCTIONS + "logistic_density",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: -y * m.tanh(0.5 * x),
+    native=_logistic_density,
+    even=True,
+    range=(0, 0.25),
+)
+
+
+def _sigmoid_slope(m: Any, x: Any, y: Any) -> Any:
+    return y * (1 - y) if is_complex(x.type.dtype) else m.logistic_density(x)
+
+
 sigmoid = unary(
     "Sigmoid",
     "sigmoid",
     "1 / (1 + exp(-x)), without overflow.",
     function=_FUNCTIONS + "sigmoid",
-    d=lambda m, x, y: y * (1 - y),
+    d=_sigmoid_slope,
     relative={"y": lambda m, x: m.sigmoid(-x), "1 - y": lambda m, x: m.sigmoid(x)},
     native="sigmoid",
     inverse="logit",

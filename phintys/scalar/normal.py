@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import Inverse, binary, call, lit, polynomial, special
+from phintys.scalar.op import binary, call, lit, polynomial, special
 
 _ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 _POSITIVE, _UNIT = (0, np.inf), (0, 1)
@@ -165,11 +165,21 @@ ndtri = special(
     inverse="ndtr",
     increasing=True,
 )
+
+
+def _ndtri_exp_slope(m: Any, x: Any, y: Any) -> Any:
+    """ndtr(y) divided by the density at y, as in the derivative of log_ndtr."""
+    above = m.gt(y, lit(x, _ALL_BELOW))
+    scaled = m.erfcx(m.switch(above, 0, -y * lit(x, math.sqrt(0.5))))
+    inverse = m.exp(0.5 * m.sqr(m.switch(above, y, 0))) * lit(x, _ROOT_2PI)
+    return m.switch(above, inverse, scaled * lit(x, math.sqrt(math.pi / 2)))
+
+
 ndtri_exp = special(
     "NdtriExp",
     "ndtri_exp",
     "Inverse of log_ndtr: ndtri(exp(x)).",
-    d=lambda m, x, y: Inverse(_log_ndtr_slope(m, y, x)),
+    d=_ndtri_exp_slope,
     native=call("ndtri_exp"),
     domain=(-np.inf, 0),
     inverse="log_ndtr",

@@ -48,6 +48,12 @@ def sigmoid(x: Any) -> Any:
     return np.where(x < 0, small, np.ones_like(small)) / (1 + small)
 
 
+def logistic_density(x: Any) -> Any:
+    """``exp(-x) / (1 + exp(-x))**2``, with an exponential that cannot overflow."""
+    small = np.exp(-np.abs(x))
+    return small / (1 + small) ** 2
+
+
 def cosm1(x: Any) -> Any:
     """``cos(x) - 1`` as ``-2 sin(x / 2)**2``; SciPy's loses digits next to multiples of 2 pi."""
     half = np.sin(x / 2)

@@ -174,6 +174,7 @@ REFERENCE: dict[str, Any] = {
     "log1p": mp.log1p,
     "log1mexp": lambda x: mp.log(-mp.expm1(x)),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+    "logistic_density": lambda x: mp.exp(-abs(x)) / (1 + mp.exp(-abs(x))) ** 2,
     "softplus": lambda x: mp.log1p(mp.exp(x)),
     "logaddexp": lambda x, y: mp.log(mp.exp(x) + mp.exp(y)),
     "logit": lambda x: mp.log(x / (1 - x)),
