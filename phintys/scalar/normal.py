@@ -165,21 +165,11 @@ ndtri = special(
     inverse="ndtr",
     increasing=True,
 )
-
-
-def _ndtri_exp_slope(m: Any, x: Any, y: Any) -> Any:
-    """ndtr(y) divided by the density at y, as in the derivative of log_ndtr."""
-    above = m.gt(y, lit(x, _ALL_BELOW))
-    scaled = m.erfcx(m.switch(above, 0, -y * lit(x, math.sqrt(0.5))))
-    inverse = m.exp(0.5 * m.sqr(m.switch(above, y, 0))) * lit(x, _ROOT_2PI)
-    return m.switch(above, inverse, scaled * lit(x, math.sqrt(math.pi / 2)))
-
-
 ndtri_exp = special(
     "NdtriExp",
     "ndtri_exp",
     "Inverse of log_ndtr: ndtri(exp(x)).",
-    d=_ndtri_exp_slope,
+    d=lambda m, x, y: m.erfcx(y * lit(x, -math.sqrt(0.5))) * lit(x, math.sqrt(math.pi / 2)),
     native=call("ndtri_exp"),
     domain=(-np.inf, 0),
     inverse="log_ndtr",
