@@ -168,28 +168,42 @@ def _scaled_slope(m: Any, order: int, x: Any, near: Any) -> Any:
     return m.switch(far, series if order else m.sign(x) * series, near)
 
 
-#: the number of terms of the series of the derivative of ive
+#: the number of terms of the series of the derivatives of ive and kve
 _TERMS = 8
 
 
-def _ive_slope(m: Any, v: Any, x: Any, y: Any) -> Any:
-    """The derivative of ive: a difference, and where it cancels a series, as for i0e.
+def _far_slope(m: Any, v: Any, x: Any, sign: int, near: Any) -> Any:
+    """The derivative of ``sqrt(x) ** -1`` times the sum of ``a[k] (sign / x)**k``, or ``near``.
 
-    It is computed in float64, as ive is.
+    The series (DLMF 10.40.1 and 10.40.2) is that of ive (sign -1) and kve (sign 1), up to a factor.
+    It takes the place of ``near``, a function without arguments, where the terms of that cancel.
+    Both are computed in float64, as ive and kve are.
     """
-    dtype = y.type.dtype
-    v, x = m.cast(v, "float64"), m.cast(x, "float64")
     bound = 500 + 10 * m.sqr(v)
     far = m.gt(x, bound)
     size = m.switch(far, x, bound)
-    square, eighth = 4 * m.sqr(v), 0.125 / size
+    square, ratio = 4 * m.sqr(v), sign * 0.125 / size
     term, total = 1.0, 0.5
     for k in range(1, _TERMS):
-        term = ((2 * k - 1) ** 2 - square) * eighth * (term / k)
+        term = (square - (2 * k - 1) ** 2) * ratio * (term / k)
         total = total + (k + 0.5) * term
-    series = total / (size * m.sqrt(size) * -_ROOT_2PI)
+    return m.switch(far, -total / (size * m.sqrt(size)), near)
+
+
+def _ive_slope(m: Any, v: Any, x: Any, y: Any) -> Any:
+    v, x, dtype = m.cast(v, "float64"), m.cast(x, "float64"), y.type.dtype
     near = 0.5 * (m.ive(v - 1, x) + m.ive(v + 1, x)) - m.sign(x) * m.ive(v, x)
-    return m.cast(m.switch(far, series, near), dtype)
+    return m.cast(_far_slope(m, v, x, -1, near * _ROOT_2PI) / _ROOT_2PI, dtype)
+
+
+def _kve_slope(m: Any, v: Any, x: Any, y: Any) -> Any:
+    dtype = y.type.dtype
+    if is_complex(dtype):
+        return y * (1 - v / x) - m.kve(v - 1, x)
+    v, x = m.cast(v, "float64"), m.cast(x, "float64")
+    near = m.kve(v, x) * (1 - v / x) - m.kve(v - 1, x)
+    scale = math.sqrt(math.pi / 2)
+    return m.cast(_far_slope(m, v, x, 1, near / scale) * scale, dtype)
 
 
 ive = _general(
@@ -236,7 +250,7 @@ kv = _general(
 kve = _general(
     "kve",
     "exp(y) times the modified Bessel function of the second kind",
-    lambda m, v, x, y: y - 0.5 * (m.kve(v - 1, x) + m.kve(v + 1, x)),
+    _kve_slope,
 )
 _DECAY = {"decreasing": True, "range": (0, np.inf)}
 k0 = _fixed(

@@ -100,12 +100,19 @@ arctan = unary(
     zero_at_zero=True,
     range=(-_HALF_PI, _HALF_PI),
 )
+
+
+def _arctan2_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    size = m.hypot(x, y)  # the sum of the squares may over- or underflow
+    return y / size / size, -x / size / size
+
+
 arctan2 = binary(
     "ArcTan2",
     "arctan2",
     "The angle in [-pi, pi] of the point with ordinate x and abscissa y.",
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (y / (m.sqr(x) + m.sqr(y)), -x / (m.sqr(x) + m.sqr(y))),
+    d=_arctan2_partials,
     native="atan2",
     domain=((-5, 5), (0.2, 5)),
     range=(-math.pi, math.pi),

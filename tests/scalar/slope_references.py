@@ -10,8 +10,10 @@ import mpmath as mp
 from rows import REFERENCE
 
 Interval = tuple[float, float]
+#: steps of differences are so many decimal places smaller than the argument
+PLACES = 40
 
-_LINE, _POSITIVE, _UNIT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 1.0)
+_LINE, _POSITIVE = (-math.inf, math.inf), (0.0, math.inf)
 #: from the least argument on: the function has a pole at 0, or derivatives that depend on how 0 is
 #: approached
 _ABOVE_0 = (1e-31, math.inf)
@@ -35,12 +37,10 @@ REACHES: dict[str, tuple[Interval, ...]] = {
     "beta": (_ABOVE_0, _ABOVE_0),
     "betaln": (_ABOVE_0, _ABOVE_0),
     "zeta": (_LINE, _ABOVE_0),
-    "gammainc": (_ABOVE_0, _POSITIVE),
-    "gammaincc": (_ABOVE_0, _POSITIVE),
-    "gammal": (_ABOVE_0, _POSITIVE),
-    "gammau": (_ABOVE_0, _POSITIVE),
-    "chi2sf": (_POSITIVE, _ABOVE_0),
-    "betainc": (_ABOVE_0, _ABOVE_0, _UNIT),
+    "gammainc": (_ABOVE_0, _ABOVE_0),
+    "gammaincc": (_ABOVE_0, _ABOVE_0),
+    "chi2sf": (_ABOVE_0, _ABOVE_0),
+    "betainc": (_ABOVE_0, _ABOVE_0, (1e-31, 1 - 1e-10)),
     **{name: (_LINE, _ABOVE_0) for name in ("jv", "yv", "iv", "ive", "kv", "kve")},
 }
 #: row and argument -> the values that it takes, if they are not numbers of all magnitudes
@@ -54,6 +54,21 @@ VALUES: dict[tuple[str, int], list[float]] = {
 def _density(k: Any, x: Any) -> Any:
     """Of the gamma distribution."""
     return mp.exp((k - 1) * mp.log(x) - x - mp.loggamma(k)) if x else mp.mpf(k == 1)
+
+
+def _parts(k: Any, x: Any) -> tuple[Any, Any]:
+    """gammainc and gammaincc: the less of them by mpmath."""
+    if x < k:
+        lower = mp.gammainc(k, 0, x, regularized=True)
+        return lower, 1 - lower
+    upper = mp.gammainc(k, x, mp.inf, regularized=True)
+    return 1 - upper, upper
+
+
+def _shape_slope(k: Any, x: Any) -> Any:
+    """The derivative of gammainc in its shape, from that of the less of both parts."""
+    which, sign = (0, 1) if x < k else (1, -1)
+    return sign * mp.diff(lambda t: _parts(t, x)[which], k, h=k * mp.mpf(10) ** -PLACES)
 
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
@@ -111,11 +126,12 @@ FIRST: dict[str, tuple[Callable[..., Any] | None, ...]] = {
         lambda a, b: mp.psi(0, b) - mp.psi(0, a + b),
     ),
     "zeta": (None, lambda s, q: -s * mp.zeta(s + 1, q)),
-    "gammainc": (None, _density),
-    "gammaincc": (None, lambda k, x: -_density(k, x)),
-    "gammal": (None, lambda k, x: x ** (k - 1) * mp.exp(-x)),
-    "gammau": (None, lambda k, x: -(x ** (k - 1)) * mp.exp(-x)),
-    "chi2sf": (lambda x, k: -_density(k / 2, x / 2) / 2, None),
+    "gammainc": (_shape_slope, _density),
+    "gammaincc": (lambda k, x: -_shape_slope(k, x), lambda k, x: -_density(k, x)),
+    "chi2sf": (
+        lambda x, k: -_density(k / 2, x / 2) / 2,
+        lambda x, k: -_shape_slope(k / 2, x / 2) / 2,
+    ),
     "betainc": (None, None, _beta_density),
     "owens_t": (
         lambda h, a: -mp.exp(-h * h / 2) * mp.erf(a * h / mp.sqrt(2)) / mp.sqrt(8 * mp.pi),

@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from rows import REFERENCE, arity
-from slope_references import REACHES, VALUES, Interval, derivative_of
+from slope_references import PLACES, REACHES, VALUES, Interval, derivative_of
 
 from phintys.scalar import Composite, scalars
 from phintys.scalar.op import TABLE, Undefined, functions
@@ -41,18 +41,12 @@ MOST_POINTS = 200
 LIMITS = {("float64", 1): 1e-12, ("float64", 2): 1e-9, ("float32", 1): 1e-5, ("float32", 2): 1e-5}
 #: the same for derivatives in parameters that are computed by quadrature: of first order only
 PARAMETER = 1e-7
-PARAMETERS = {
-    "gammainc": [0],
-    "gammaincc": [0],
-    "gammal": [0],
-    "gammau": [0],
-    "chi2sf": [1],
-    "betainc": [0, 1],
-}
-#: rows of choice, whose derivatives at jumps are conventions, and derivatives of other rows in
-#: parameters, which are measured there
+PARAMETERS = {"gammainc": [0], "gammaincc": [0], "chi2sf": [1], "betainc": [0, 1]}
+#: rows of choice, whose derivatives at jumps are conventions; products with gamma(x), which
+#: overflows; inverses in parameters; derivatives of other rows in parameters, measured there
 LEFT_OUT = {
     *("switch", "clip", "heaviside", "copysign", "mod", "fmod", "int_div", "mul_without_zeros"),
+    *("gammal", "gammau", "gammaincinv", "gammainccinv", "betaincinv", "hyp2f1"),
     *("gammainc_der", "gammainc_der2", "betainc_der_a", "betainc_der_b", "betainc_der_aa"),
     *("betainc_der_ab", "betainc_der_bb", "hyp2f1_der_a", "hyp2f1_der_c", "hyp2f1_der_aa"),
     *("hyp2f1_der_ab", "hyp2f1_der_ac", "hyp2f1_der_cc"),
@@ -82,7 +76,8 @@ def values_in(interval: Interval) -> list[float]:
     lo, hi = interval
     sizes = [float(np.float32(10.0**k)) for k in POWERS]
     found = [x for x in (*(-v for v in sizes), 0.0, *sizes) if lo <= x <= hi]
-    return found + [side * NEXT_TO_ONE for side in (-1, 1) if side in (lo, hi)]
+    ends = [side * NEXT_TO_ONE for side in (-1, 1)]
+    return found + [x for x in ends if -1 <= lo <= x <= hi <= 1]
 
 
 def grid(name: str, most: int = MOST_POINTS) -> list[Point]:
@@ -97,8 +92,6 @@ def grid(name: str, most: int = MOST_POINTS) -> list[Point]:
 
 # ---------------------------------------------------------------------------- the truth
 
-#: steps of differences are so many decimal places smaller than the argument
-PLACES = 40
 #: order -> the weight of the function at each number of steps from the point
 DIFFERENCES: dict[int, dict[int, float]] = {
     0: {0: 1.0},
