@@ -6,15 +6,17 @@ Derivatives in the order are not available.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.dtypes import is_complex, real_of, upcast
-from phintys.scalar.op import Undefined, binary, call, special
+from phintys.scalar.op import Undefined, binary, call, lit, polynomial, special
 
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
+_ROOT_2PI = math.sqrt(2 * math.pi)
 _POSITIVE = (0.1, 30)
 
 #: Beyond both, SciPy computes yv of an integer order by a recurrence of as many steps as the order.
@@ -140,10 +142,74 @@ iv = _general(
     "Modified Bessel function of the first kind",
     lambda m, v, x, y: 0.5 * (m.iv(v - 1, x) + m.iv(v + 1, x)),
 )
+
+
+#: an order of i0e, i1e -> the coefficients of the series of the derivative
+_SCALED_SLOPES = {
+    v: [
+        -(k + 0.5)
+        * math.prod((2 * j - 1) ** 2 - 4 * v * v for j in range(1, k + 1))
+        / (math.factorial(k) * 8**k * _ROOT_2PI)
+        for k in range(11)
+    ]
+    for v in (0, 1)
+}
+
+
+def _scaled_slope(m: Any, order: int, x: Any, near: Any) -> Any:
+    """The derivative of i0e or i1e: ``near``, and where its terms cancel, a series.
+
+    It is the derivative of the asymptotic series (DLMF 10.40.1): powers of 1/x over x**1.5.
+    """
+    bound = lit(x, 50 if x.type.dtype == "float64" else 8)
+    far = m.gt(m.abs(x), bound)
+    size = m.switch(far, m.abs(x), bound)
+    series = polynomial(1 / size, _SCALED_SLOPES[order]) / (size * m.sqrt(size))
+    return m.switch(far, series if order else m.sign(x) * series, near)
+
+
+#: the number of terms of the series of the derivatives of ive and kve
+_TERMS = 8
+
+
+def _far_slope(m: Any, v: Any, x: Any, sign: int, near: Any) -> Any:
+    """The derivative of ``sqrt(x) ** -1`` times the sum of ``a[k] (sign / x)**k``, or ``near``.
+
+    The series (DLMF 10.40.1 and 10.40.2) is that of ive (sign -1) and kve (sign 1), up to a factor.
+    It takes the place of ``near``, a function without arguments, where the terms of that cancel.
+    Both are computed in float64, as ive and kve are.
+    """
+    bound = 500 + 10 * m.sqr(v)
+    far = m.gt(x, bound)
+    size = m.switch(far, x, bound)
+    square, ratio = 4 * m.sqr(v), sign * 0.125 / size
+    term, total = 1.0, 0.5
+    for k in range(1, _TERMS):
+        term = (square - (2 * k - 1) ** 2) * ratio * (term / k)
+        total = total + (k + 0.5) * term
+    return m.switch(far, -total / (size * m.sqrt(size)), near)
+
+
+def _ive_slope(m: Any, v: Any, x: Any, y: Any) -> Any:
+    v, x, dtype = m.cast(v, "float64"), m.cast(x, "float64"), y.type.dtype
+    near = 0.5 * (m.ive(v - 1, x) + m.ive(v + 1, x)) - m.sign(x) * m.ive(v, x)
+    return m.cast(_far_slope(m, v, x, -1, near * _ROOT_2PI) / _ROOT_2PI, dtype)
+
+
+def _kve_slope(m: Any, v: Any, x: Any, y: Any) -> Any:
+    dtype = y.type.dtype
+    if is_complex(dtype):
+        return y * (1 - v / x) - m.kve(v - 1, x)
+    v, x = m.cast(v, "float64"), m.cast(x, "float64")
+    near = m.kve(v, x) * (1 - v / x) - m.kve(v - 1, x)
+    scale = math.sqrt(math.pi / 2)
+    return m.cast(_far_slope(m, v, x, 1, near / scale) * scale, dtype)
+
+
 ive = _general(
     "ive",
     "exp(-|y|) times the modified Bessel function of the first kind",
-    lambda m, v, x, y: 0.5 * (m.ive(v - 1, x) + m.ive(v + 1, x)) - m.sign(x) * y,
+    _ive_slope,
     rule=rules.inexact_real,
 )
 i0 = _fixed(
@@ -165,14 +231,14 @@ i1 = _fixed(
 i0e = _fixed(
     "i0e",
     "exp(-|x|) i0(x).",
-    lambda m, x, y: m.i1e(x) - m.sign(x) * y,
+    lambda m, x, y: _scaled_slope(m, 0, x, m.i1e(x) - m.sign(x) * y),
     even=True,
     range=(0, 1),
 )
 i1e = _fixed(
     "i1e",
     "exp(-|x|) i1(x).",
-    lambda m, x, y: 0.5 * (m.i0e(x) + m.ive(2, x)) - m.sign(x) * y,
+    lambda m, x, y: _scaled_slope(m, 1, x, 0.5 * (m.i0e(x) + m.ive(2, x)) - m.sign(x) * y),
     odd=True,
     zero_at_zero=True,
 )
@@ -184,7 +250,7 @@ kv = _general(
 kve = _general(
     "kve",
     "exp(y) times the modified Bessel function of the second kind",
-    lambda m, v, x, y: y - 0.5 * (m.kve(v - 1, x) + m.kve(v + 1, x)),
+    _kve_slope,
 )
 _DECAY = {"decreasing": True, "range": (0, np.inf)}
 k0 = _fixed(

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from phintys.scalar import rules
+from phintys.scalar import dtypes, increments, rules
 from phintys.scalar.dtypes import is_complex
+from phintys.scalar.native import Term
 from phintys.scalar.op import Inverse, binary, call, lit, polynomial, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
@@ -44,7 +45,7 @@ expm1 = unary(
     "expm1",
     "exp(x) - 1, exact for small x.",
     function=_FUNCTIONS + "expm1",
-    d=lambda m, x, y: y + 1,
+    d=lambda m, x, y: m.exp(x),
     native="expm1",
     inverse="log1p",
     increasing=True,
@@ -99,7 +100,7 @@ log1mexp = unary(
     "log1mexp",
     "log(1 - exp(x)) for x <= 0, without cancellation.",
     function=_FUNCTIONS + "log1mexp",
-    d=lambda m, x, y: m.exp(x) / m.expm1(x),
+    d=lambda m, x, y: -m.exp(x - y),
     native="log1mexp",
     domain=(-np.inf, 0),
     inverse="log1mexp",
@@ -109,12 +110,37 @@ log1mexp = unary(
 
 # -------------------------------------------------------------------- stable combinations
 
+
+
+def _logistic_density(n: Any, x: Any) -> Any:
+    small = n.exp(n.neg(n.abs(x)))
+    total = n.add(n.const(1, x), small)
+    return n.div(small, n.mul(total, total))
+
+
+logistic_density = unary(
+    "LogisticDensity",
+    "logistic_density",
+    "sigmoid(x) sigmoid(-x), the derivative of sigmoid: exact for large x.",
+    function=_FUNCTIONS + "logistic_density",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: -y * m.tanh(0.5 * x),
+    native=_logistic_density,
+    even=True,
+    range=(0, 0.25),
+)
+
+
+def _sigmoid_slope(m: Any, x: Any, y: Any) -> Any:
+    return y * (1 - y) if is_complex(x.type.dtype) else m.logistic_density(x)
+
+
 sigmoid = unary(
     "Sigmoid",
     "sigmoid",
     "1 / (1 + exp(-x)), without overflow.",
     function=_FUNCTIONS + "sigmoid",
-    d=lambda m, x, y: y * (1 - y),
+    d=_sigmoid_slope,
     relative={"y": lambda m, x: m.sigmoid(-x), "1 - y": lambda m, x: m.sigmoid(x)},
     native="sigmoid",
     inverse="logit",
@@ -131,12 +157,25 @@ softplus = unary(
     increasing=True,
     range=(0, np.inf),
 )
+
+
+def _logaddexp_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    """The shares of exp(x) and exp(y) in their sum; 1/2 each where both are inf or both are -inf.
+
+    Zero probabilities of a hidden Markov model are logarithms that are -inf: its gradient, in which
+    such shares are multiplied by 0, is finite.
+    """
+    most = lit(z, float(np.finfo(dtypes.float_of(z.type.dtype)).max))
+    apart = m.clip(x, -most, most) - m.clip(y, -most, most)
+    return m.sigmoid(apart), lambda: m.sigmoid(-apart)
+
+
 logaddexp = binary(
     "LogAddExp",
     "logaddexp",
     "log(exp(x) + exp(y)), without overflow.",
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (m.exp(x - z), m.exp(y - z)),
+    d=_logaddexp_partials,
     native=lambda n, x, y: n.select(
         n.eq(x, y),
         n.add(x, n.const(_LOG2, x)),
@@ -163,7 +202,7 @@ logit = unary(
     "log(x / (1 - x)); NaN outside [0, 1].",
     function=_SPECIAL + "logit",
     rule=rules.inexact_real,
-    d=lambda m, x, y: Inverse(x * (1 - x)),
+    d=lambda m, x, y: 1 / x + 1 / (1 - x),
     native=_logit_form,
     domain=(0, 1),
     inverse="sigmoid",
@@ -244,17 +283,27 @@ rel_entr = binary(
     function=_SPECIAL + "rel_entr",
     native=call("rel_entr"),
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (1 + m.log(x / y), -x / y),
+    d=lambda m, x, y, z: (1 + (m.log(x) - m.log(y)), -x / y),
     domain=((0.1, 5), (0.1, 5)),
 )
+
+
+def _kl_div(n: Any, x: Any, y: Any) -> Any:
+    """`phintys.scalar.numeric.kl_div` in native instructions."""
+    size = n.abs(n.sub(x, y))
+    near = n.lt(size, n.mul(n.add(x, y), n.const(increments.NEAR, x)))
+    series = increments.divergence(Term(n, x), Term(n, y)).value
+    return n.select(near, series, n.call("kl_div", x, y))
+
+
 kl_div = binary(
     "KLDiv",
     "kl_div",
     "x log(x / y) - x + y.",
-    function=_SPECIAL + "kl_div",
-    native=call("kl_div"),
+    function=_FUNCTIONS + "kl_div",
+    native=_kl_div,
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (m.log(x / y), 1 - x / y),
+    d=lambda m, x, y, z: (m.log(x) - m.log(y), 1 - x / y),
     domain=((0.1, 5), (0.1, 5)),
 )
 
@@ -288,7 +337,8 @@ def _spence_slope(m: Any, x: Any, y: Any) -> Any:
     w = 1 - x
     near = m.lt(m.abs(w), lit(x, 0.05))
     far = m.switch(near, 2, x)
-    return m.switch(near, -polynomial(w, [1 / k for k in range(1, 15)]), m.log(far) / (1 - far))
+    series = polynomial(m.switch(near, w, 0), [1 / k for k in range(1, 15)])
+    return m.switch(near, -series, m.log(far) / (1 - far))
 
 
 spence = unary(

@@ -5,14 +5,25 @@ Formulas: NIST Digital Library of Mathematical Functions, chapters 5, 8 and 15.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from phintys.scalar import rules
+from phintys.scalar import increments, rules
 from phintys.scalar.dtypes import float_of, is_complex, is_discrete
-from phintys.scalar.op import ScalarOp, Undefined, binary, call, special, ternary
+from phintys.scalar.native import Term
+from phintys.scalar.op import (
+    ScalarOp,
+    Undefined,
+    binary,
+    call,
+    lit,
+    polynomial,
+    special,
+    ternary,
+)
 
 _FUNCTIONS = "phintys.scalar.numeric."
 _QUADRATURE, _SERIES = "phintys.scalar.quadrature.", "phintys.scalar.series."
@@ -63,6 +74,68 @@ tri_gamma = special(
 )
 
 
+def _at_positive_step(n: Any, x: Any, h: Any, near: Any, apart: Any) -> Any:
+    """``near(x, h)`` where x and x + h are positive and finite, else ``apart(x, x + h)``."""
+    moved, zero, one = n.add(x, h), n.const(0, x), n.const(1, x)
+    inside = n.and_(n.gt(x, zero), n.gt(moved, zero))
+    inside = n.and_(inside, n.lt(moved, n.const(np.inf, x)))
+    found = near(Term(n, n.select(inside, x, one)), Term(n, n.select(inside, h, one)))
+    others = apart(n.select(inside, one, x), n.select(inside, one, moved))
+    return n.select(inside, found.value, others)
+
+
+def _psi_increment(n: Any, x: Any, h: Any) -> Any:
+    """`phintys.scalar.numeric.psi_increment` in native instructions."""
+
+    def log1p(t: Term) -> Term:
+        return Term(n, n.log1p(t.value))
+
+    return _at_positive_step(
+        n,
+        x,
+        h,
+        lambda x, h: increments.psi(log1p, x, h),
+        lambda x, moved: n.sub(n.call("psi", moved), n.call("psi", x)),
+    )
+
+
+def _tri_gamma_increment(n: Any, x: Any, h: Any) -> Any:
+    """`phintys.scalar.numeric.tri_gamma_increment` in native instructions."""
+    return _at_positive_step(
+        n,
+        x,
+        h,
+        increments.tri_gamma,
+        lambda x, moved: n.sub(n.call("trigamma", moved), n.call("trigamma", x)),
+    )
+
+
+_STEP_DOMAIN = {"domain": ((0.2, 6), (0.2, 6))}
+psi_increment = special(
+    "PsiIncrement",
+    "psi_increment",
+    "psi(x + y) - psi(x), without cancellation where both are positive.",
+    binary,
+    function=_FUNCTIONS + "psi_increment",
+    d=lambda m, x, h, y: (m.tri_gamma_increment(x, h), lambda: m.tri_gamma(x + h)),
+    native=_psi_increment,
+    **_STEP_DOMAIN,
+)
+tri_gamma_increment = special(
+    "TriGammaIncrement",
+    "tri_gamma_increment",
+    "tri_gamma(x + y) - tri_gamma(x), without cancellation where both are positive.",
+    binary,
+    function=_FUNCTIONS + "tri_gamma_increment",
+    d=lambda m, x, h, y: (
+        m.polygamma(2, x + h) - m.polygamma(2, x),
+        lambda: m.polygamma(2, x + h),
+    ),
+    native=_tri_gamma_increment,
+    **_STEP_DOMAIN,
+)
+
+
 def _order_rule(order: str, x: str) -> rules.Signature:
     """The dtype rule of functions of an integer order and a real argument."""
     if not is_discrete(order):
@@ -99,7 +172,7 @@ poch = special(
     "poch",
     "Rising factorial gamma(x + y) / gamma(x).",
     binary,
-    d=lambda m, x, y, z: (z * (m.psi(x + y) - m.psi(x)), z * m.psi(x + y)),
+    d=lambda m, x, y, z: (lambda: z * m.psi_increment(x, y), lambda: z * m.psi(x + y)),
     native=call("poch"),
     domain=((0.2, 4), (0.2, 4)),
 )
@@ -117,9 +190,29 @@ zeta = special(
 # ---------------------------------------------------------------------- incomplete gamma
 
 
+#: above it, Stirling's series with `_STIRLING` has all digits
+_LARGE = 16
+#: the coefficients of ``1/n, n**-3, ...`` in Stirling's series of log(n!) (DLMF 5.11.1)
+_STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188]
+
+
+def _stirling(m: Any, n: Any) -> Any:
+    """log(n!) minus n log(n) - n + log(2 pi n) / 2, for n > `_LARGE` - 1."""
+    inverse = 1 / n
+    return inverse * polynomial(m.sqr(inverse), _STIRLING)
+
+
 def _gamma_density(m: Any, k: Any, x: Any) -> Any:
-    """Density of the gamma distribution: d gammainc(k, x) / dx."""
-    return m.exp(m.xlogy(k - 1, x) - x - m.gammaln(k))
+    """Density of the gamma distribution: d gammainc(k, x) / dx.
+
+    For large k it is computed from the deviance of x, as the terms of the logarithm cancel
+    (C.  Loader, "Fast and accurate computation of binomial probabilities", 2000).
+    """
+    large = m.gt(k, _LARGE)
+    n, x_ = m.switch(large, k - 1, _LARGE), m.switch(large, x, _LARGE)
+    far = m.exp(-m.kl_div(n, x_) - _stirling(m, n)) / m.sqrt(n * lit(k, 2 * math.pi))
+    k, x = m.switch(large, 1, k), m.switch(large, 1, x)
+    return m.switch(large, far, m.exp(m.xlogy(k - 1, x) - x - m.gammaln(k)))
 
 
 def _deviation(m: Any, k: Any, x: Any) -> Any:
@@ -266,7 +359,10 @@ beta = special(
     "beta",
     "Beta function, gamma(x) gamma(y) / gamma(x + y).",
     binary,
-    d=lambda m, a, b, y: (y * (m.psi(a) - m.psi(a + b)), y * (m.psi(b) - m.psi(a + b))),
+    d=lambda m, a, b, y: (
+        lambda: -y * m.psi_increment(a, b),
+        lambda: -y * m.psi_increment(b, a),
+    ),
     native=call("beta"),
     commutative=True,
     domain=((0.2, 6), (0.2, 6)),
@@ -276,7 +372,7 @@ betaln = special(
     "betaln",
     "Logarithm of |beta(x, y)|.",
     binary,
-    d=lambda m, a, b, y: (m.psi(a) - m.psi(a + b), m.psi(b) - m.psi(a + b)),
+    d=lambda m, a, b, y: (lambda: -m.psi_increment(a, b), lambda: -m.psi_increment(b, a)),
     native=call("betaln"),
     commutative=True,
     domain=((0.2, 6), (0.2, 6)),
@@ -284,8 +380,20 @@ betaln = special(
 
 
 def _beta_density(m: Any, a: Any, b: Any, x: Any) -> Any:
-    """Density of the beta distribution: d betainc(a, b, x) / dx."""
-    return m.exp(m.xlogy(a - 1, x) + m.xlog1py(b - 1, -x) - m.betaln(a, b))
+    """Density of the beta distribution: d betainc(a, b, x) / dx.
+
+    For large shapes it is computed as that of the gamma distribution.
+    """
+    large = m.gt(m.minimum(a, b), _LARGE)
+    i, j = (m.switch(large, v - 1, _LARGE) for v in (a, b))
+    p = m.switch(large, x, 0.5)
+    n = i + j
+    deviance = m.kl_div(i, n * p) + m.kl_div(j, n * (1 - p))
+    exponent = _stirling(m, n) - _stirling(m, i) - _stirling(m, j) - deviance
+    far = (n + 1) * m.sqrt(n / i / (j * lit(n, 2 * math.pi))) * m.exp(exponent)
+    a, b, x = (m.switch(large, 1, v) for v in (a, b, x))
+    near = m.exp(m.xlogy(a - 1, x) + m.xlog1py(b - 1, -x) - m.betaln(a, b))
+    return m.switch(large, far, near)
 
 
 def _betainc_partials(m: Any, a: Any, b: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -315,13 +423,13 @@ _BETAINC_DERIVATIVES: list[tuple[tuple[int, ...], str]] = [
 
 def _beta_moment(m: Any, a: Any, b: Any, x: Any, which: tuple[int, ...]) -> Any:
     """The derivative of the density in the shapes ``which``, divided by the density."""
-    deviations = [m.log(x) - m.psi(a) + m.psi(a + b), m.log1p(-x) - m.psi(b) + m.psi(a + b)]
+    deviations = [m.log(x) + m.psi_increment(a, b), m.log1p(-x) + m.psi_increment(b, a)]
     if len(which) == 1:
         return deviations[which[0]]
-    covariance = -m.tri_gamma(a + b)
-    if which[0] == which[1]:
-        covariance = covariance + m.tri_gamma((a, b)[which[0]])
-    return deviations[which[0]] * deviations[which[1]] - covariance
+    if which[0] != which[1]:
+        return deviations[0] * deviations[1] + m.tri_gamma(a + b)
+    shapes = (b, a) if which[0] else (a, b)
+    return m.sqr(deviations[which[0]]) + m.tri_gamma_increment(*shapes)
 
 
 def _betainc_derivative(which: tuple[int, ...], doc: str) -> Any:

@@ -241,6 +241,45 @@ def form_of(row: Instruction, dtype: str) -> pairs.Form | None:
     return pairs.FORMS[row.name]
 
 
+class Term:
+    """A value of a builder of instructions, with the operators of arithmetic.
+
+    So a formula can serve both arrays and native forms.  Numbers have the dtype of the value.
+    """
+
+    def __init__(self, n: Native, value: Any) -> None:
+        self.n, self.value = n, value
+
+    def _with(self, instruction: str, other: Any, swapped: bool = False) -> Term:
+        given = other.value if isinstance(other, Term) else self.n.const(other, self.value)
+        pair = (given, self.value) if swapped else (self.value, given)
+        return Term(self.n, getattr(self.n, instruction)(*pair))
+
+    def __add__(self, other: Term | float) -> Term:
+        return self._with("add", other)
+
+    def __radd__(self, other: float) -> Term:
+        return self._with("add", other)
+
+    def __sub__(self, other: Term | float) -> Term:
+        return self._with("sub", other)
+
+    def __mul__(self, other: Term | float) -> Term:
+        return self._with("mul", other)
+
+    def __rmul__(self, other: float) -> Term:
+        return self._with("mul", other)
+
+    def __truediv__(self, other: Term | float) -> Term:
+        return self._with("div", other)
+
+    def __rtruediv__(self, other: float) -> Term:
+        return self._with("div", other, swapped=True)
+
+    def __neg__(self) -> Term:
+        return Term(self.n, self.n.neg(self.value))
+
+
 class Native(Protocol):
     """The builder of instructions, first argument of a row's ``native`` function.
 

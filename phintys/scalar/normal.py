@@ -6,12 +6,13 @@ Formulas: NIST Digital Library of Mathematical Functions, chapter 7.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import binary, call, lit, special
+from phintys.scalar.op import binary, call, lit, polynomial, special
 
 _ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 _POSITIVE, _UNIT = (0, np.inf), (0, 1)
@@ -20,6 +21,22 @@ _POSITIVE, _UNIT = (0, np.inf), (0, 1)
 def _raised(m: Any, x: Any) -> Any:
     """``x``, but not less than where erfcx overflows in its dtype."""
     return m.maximum(x, lit(x, {"float16": -3, "float32": -9}.get(x.type.dtype, -26)))
+
+
+#: 1, 1 3, 1 3 5, ...: the coefficients of the asymptotic series of erfcx and dawsn
+_ODD_PRODUCTS = [float(math.prod(range(1, 2 * k, 2))) for k in range(1, 15)]
+
+
+def _beside_series(m: Any, x: Any, size: Any, sign: int, near: Callable[[Any], Any]) -> Any:
+    """A derivative that is ``near(x)``, but far from 0, where its terms cancel, a series.
+
+    The series is the sum of ``1 3 ... (2k - 1) (sign / (2 x**2))**k`` over k >= 1 (DLMF 7.12.1),
+    for ``size`` above a bound, from which all digits of the dtype follow.
+    """
+    bound = lit(x, 10 if x.type.dtype == "float64" else 5)
+    far = m.gt(size, bound)
+    w = lit(x, 0.5 * sign) / m.sqr(m.switch(far, x, bound))
+    return m.switch(far, w * polynomial(w, _ODD_PRODUCTS), near(m.switch(far, 0, x)))
 
 
 # ----------------------------------------------------------------------- error functions
@@ -48,11 +65,19 @@ erfc = special(
     decreasing=True,
     range=(0, 2),
 )
+
+
+def _erfcx_slope(m: Any, x: Any, y: Any) -> Any:
+    """2x erfcx(x) - 2/sqrt(pi)."""
+    scale = lit(x, 2 / _ROOT_PI)
+    return _beside_series(m, x, x, -1, lambda x: x * y * lit(x, _ROOT_PI) - 1) * scale
+
+
 erfcx = special(
     "Erfcx",
     "erfcx",
     "exp(x**2) erfc(x), finite where erfc underflows.",
-    d=lambda m, x, y: 2 * x * y - lit(x, 2 / _ROOT_PI),
+    d=_erfcx_slope,
     native=call("erfcx"),
     decreasing=True,
     range=_POSITIVE,
@@ -79,12 +104,19 @@ erfcinv = special(
     inverse="erfc",
     decreasing=True,
 )
+
+
+def _dawsn_slope(m: Any, x: Any, y: Any) -> Any:
+    """1 - 2x dawsn(x)."""
+    return -_beside_series(m, x, m.abs(x), 1, lambda x: 2 * x * y - 1)
+
+
 dawsn = special(
     "Dawsn",
     "dawsn",
     "Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.",
     native=call("dawsn"),
-    d=lambda m, x, y: 1 - 2 * x * y,
+    d=_dawsn_slope,
     odd=True,
     zero_at_zero=True,
 )
@@ -137,7 +169,7 @@ ndtri_exp = special(
     "NdtriExp",
     "ndtri_exp",
     "Inverse of log_ndtr: ndtri(exp(x)).",
-    d=lambda m, x, y: m.exp(x + 0.5 * m.sqr(y)) * lit(x, _ROOT_2PI),
+    d=lambda m, x, y: m.erfcx(y * lit(x, -math.sqrt(0.5))) * lit(x, math.sqrt(math.pi / 2)),
     native=call("ndtri_exp"),
     domain=(-np.inf, 0),
     inverse="log_ndtr",

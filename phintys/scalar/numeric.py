@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.scalar import increments
 from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
 from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 
@@ -46,6 +47,12 @@ def sigmoid(x: Any) -> Any:
         return 1 / (1 + np.exp(-x))
     small = np.exp(-np.abs(x))
     return np.where(x < 0, small, np.ones_like(small)) / (1 + small)
+
+
+def logistic_density(x: Any) -> Any:
+    """``exp(-x) / (1 + exp(-x))**2``, with an exponential that cannot overflow."""
+    small = np.exp(-np.abs(x))
+    return small / (1 + small) ** 2
 
 
 def cosm1(x: Any) -> Any:
@@ -109,6 +116,36 @@ def zeta(x: Any, q: Any) -> Any:
 def tri_gamma(x: Any) -> Any:
     """The second derivative of gammaln."""
     return zeta(np.ones_like(x) * 2, x)
+
+
+def psi_increment(x: Any, h: Any) -> Any:
+    """psi(x + h) - psi(x)."""
+    from scipy import special
+
+    near, x_, h_ = _positive_step(x, h)
+    apart = special.psi(x + h) - special.psi(x)
+    return np.where(near, increments.psi(np.log1p, x_, h_), apart)
+
+
+def tri_gamma_increment(x: Any, h: Any) -> Any:
+    """tri_gamma(x + h) - tri_gamma(x)."""
+    near, x_, h_ = _positive_step(x, h)
+    return np.where(near, increments.tri_gamma(x_, h_), tri_gamma(x + h) - tri_gamma(x))
+
+
+def _positive_step(x: Any, h: Any) -> tuple[Any, Any, Any]:
+    """Where x and x + h are positive and finite, and numbers that are x and h there."""
+    inside = (x > 0) & (x + h > 0) & (x + h < np.inf)
+    return inside, np.where(inside, x, np.ones_like(x)), np.where(inside, h, np.ones_like(h))
+
+
+def kl_div(x: Any, y: Any) -> Any:
+    """x log(x / y) - x + y; SciPy's loses digits where x and y are close together."""
+    from scipy import special
+
+    near = np.abs(x - y) < increments.NEAR * (x + y)
+    x_, y_ = (np.where(near, v, np.ones_like(v)) for v in (x, y))
+    return np.where(near, increments.divergence(x_, y_), special.kl_div(x, y))
 
 
 def polygamma(order: Any, x: Any) -> Any:

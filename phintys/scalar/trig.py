@@ -100,12 +100,19 @@ arctan = unary(
     zero_at_zero=True,
     range=(-_HALF_PI, _HALF_PI),
 )
+
+
+def _arctan2_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    size = m.hypot(x, y)  # the sum of the squares may over- or underflow
+    return y / size / size, -x / size / size
+
+
 arctan2 = binary(
     "ArcTan2",
     "arctan2",
     "The angle in [-pi, pi] of the point with ordinate x and abscissa y.",
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (y / (m.sqr(x) + m.sqr(y)), -x / (m.sqr(x) + m.sqr(y))),
+    d=_arctan2_partials,
     native="atan2",
     domain=((-5, 5), (0.2, 5)),
     range=(-math.pi, math.pi),
@@ -216,13 +223,17 @@ _SINC_SERIES = [(-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 
 
 
 def _sinc_slope(m: Any, x: Any, y: Any) -> Any:
-    """(cos(u) - sin(u) / u) / u for u = pi x, by a series near 0, where the terms cancel."""
+    """(cos(u) - sin(u) / u) / u for u = pi x, by a series near 0, where the terms cancel.
+
+    Sine and cosine are those of an angle from which multiples of 2 pi are taken before x is
+    multiplied by pi, because that rounds.
+    """
     u = x * lit(x, math.pi)
     near = m.lt(m.abs(u), lit(x, 0.5))
-    far = m.switch(near, 1, u)
-    slope = m.switch(
-        near, u * polynomial(m.sqr(u), _SINC_SERIES), (m.cos(far) - m.sin(far) / far) / far
-    )
+    close, far = m.switch(near, u, 0), m.switch(near, 1, u)
+    angle = (x - 2 * m.round_half_to_even(0.5 * x)) * lit(x, math.pi)
+    series = close * polynomial(m.sqr(close), _SINC_SERIES)
+    slope = m.switch(near, series, (m.cos(angle) - m.sin(angle) / far) / far)
     return slope * lit(x, math.pi)
 
 

@@ -26,6 +26,7 @@ from phintys.backends.jax.native import JaxInstructions, astype, has_all
 from phintys.gradient.barriers import TypeCastingOp
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply
+from phintys.scalar import increments
 from phintys.scalar.arith import Cast
 from phintys.scalar.composite import Composite
 from phintys.scalar.dtypes import is_complex, kind
@@ -46,7 +47,9 @@ TRACE_TIME_OPS.extend([Elemwise, ScalarOp, CAReduce, DimShuffle])
 #: 0, and at infinity in some versions
 NATIVE_FIRST = frozenset(("int_div", "mod", "sinc"))
 #: scalar ops that SciPy computes in a callback, since JAX is less accurate
-INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "expi", "polygamma"))
+INACCURATE = frozenset(
+    ("hyp2f1", "spence", "zeta", "poch", "expi", "polygamma", "beta", "betaln")
+)
 #: the same, since the JAX function does not terminate for some arguments, such as the least integer
 ENDLESS = frozenset(("exp1", "gcd", "lcm"))
 
@@ -117,11 +120,13 @@ def _rel_entr(x: Any, y: Any) -> Any:
 
 
 def _kl_div(x: Any, y: Any) -> Any:
-    """JAX's function is NaN where ``x / y`` overflows."""
+    """JAX's function is NaN where ``x / y`` overflows, and inaccurate where both are close."""
     x, y = (v.astype("float64") for v in jnp.broadcast_arrays(x, y))
     entropy = _rel_entr(x, y)
     inside = ((x > 0) & (y > 0)) | ((x == 0) & (y >= 0))
-    return jnp.where(inside, entropy - x + y, entropy)
+    near = jnp.abs(x - y) < increments.NEAR * (x + y)
+    found = jnp.where(near, increments.divergence(x, y), entropy - x + y)
+    return jnp.where(inside, found, entropy)
 
 
 #: scalar op -> its function, if that is not JAX's function of the same name
