@@ -20,10 +20,7 @@ exp = unary(
     "exp",
     "e to the power x.",
     d=lambda m, x, y: y,
-    relative={
-        "1 + y": lambda m, x: m.sigmoid(x),
-        "1 - y": lambda m, x: -m.exp(x) / m.expm1(x),
-    },
+    logs={"y": lambda m, x: x},
     native="exp",
     inverse="log",
     increasing=True,
@@ -34,6 +31,7 @@ exp2 = unary(
     "exp2",
     "2 to the power x.",
     d=lambda m, x, y: y * lit(y, _LOG2),
+    logs={"y": lambda m, x: x * lit(x, _LOG2)},
     native="exp2",
     inverse="log2",
     increasing=True,
@@ -115,21 +113,40 @@ sigmoid = unary(
     "1 / (1 + exp(-x)), without overflow.",
     function=_FUNCTIONS + "sigmoid",
     d=lambda m, x, y: y * (1 - y),
-    relative={"y": lambda m, x: m.sigmoid(-x), "1 - y": lambda m, x: m.sigmoid(x)},
+    logs={"y": lambda m, x: -m.softplus(-x), "1 - y": lambda m, x: -m.softplus(x)},
     native="sigmoid",
     inverse="logit",
     increasing=True,
     range=(0, 1),
 )
+
+
+def _log_softplus(m: Any, x: Any) -> Any:
+    """The logarithm of softplus(x), which is exp(x) far below 0."""
+    low = lit(x, -40)
+    return m.switch(m.lt(x, low), x, m.log(m.softplus(m.maximum(x, low))))
+
+
 softplus = unary(
     "Softplus",
     "softplus",
     "log(1 + exp(x)), without overflow.",
     function=_FUNCTIONS + "softplus",
     d=lambda m, x, y: m.sigmoid(x),
+    logs={"y": _log_softplus},
     native="softplus",
     increasing=True,
     range=(0, np.inf),
+)
+exp_diff = binary(
+    "ExpDiff",
+    "exp_diff",
+    "exp(x - y); 1 where x equals y, also where both are inf or both are -inf.",
+    function=_FUNCTIONS + "exp_diff",
+    rule=rules.inexact_real,
+    d=lambda m, x, y, z: (z, -z),
+    native=lambda n, x, y: n.select(n.eq(x, y), n.const(1, x), n.exp(n.sub(x, y))),
+    domain=((-5, 5), (-5, 5)),
 )
 logaddexp = binary(
     "LogAddExp",

@@ -14,12 +14,13 @@ from phintys.scalar import rules
 from phintys.scalar.op import binary, call, lit, special
 
 _ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
+_ROOT_2, _LOG2 = math.sqrt(2), math.log(2)
 _POSITIVE, _UNIT = (0, np.inf), (0, 1)
 
 
-def _raised(m: Any, x: Any) -> Any:
-    """``x``, but not less than where erfcx overflows in its dtype."""
-    return m.maximum(x, lit(x, {"float16": -3, "float32": -9}.get(x.type.dtype, -26)))
+def _log_erfc(m: Any, x: Any) -> Any:
+    """The logarithm of erfc(x)."""
+    return m.log_ndtr(-x * lit(x, _ROOT_2)) + lit(x, _LOG2)
 
 
 # ----------------------------------------------------------------------- error functions
@@ -30,6 +31,7 @@ erf = special(
     "Error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.",
     rule=rules.inexact,
     d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, 2 / _ROOT_PI),
+    logs={"1 + y": lambda m, x: _log_erfc(m, -x), "1 - y": _log_erfc},
     native="erf",
     inverse="erfinv",
     odd=True,
@@ -42,7 +44,7 @@ erfc = special(
     "erfc",
     "1 - erf(x), exact for large x.",
     d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, -2 / _ROOT_PI),
-    relative={"y": lambda m, x: m.true_div(lit(x, -2 / _ROOT_PI), m.erfcx(_raised(m, x)))},
+    logs={"y": _log_erfc},
     native="erfc",
     inverse="erfcinv",
     decreasing=True,
@@ -96,6 +98,7 @@ ndtr = special(
     "ndtr",
     "Distribution function of the standard normal.",
     d=lambda m, x, y: m.exp(-0.5 * m.sqr(x)) / lit(x, _ROOT_2PI),
+    logs={"y": lambda m, x: m.log_ndtr(x), "1 - y": lambda m, x: m.log_ndtr(-x)},
     native=call("ndtr"),
     inverse="ndtri",
     increasing=True,

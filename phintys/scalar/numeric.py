@@ -39,6 +39,12 @@ def expm1(x: Any) -> Any:
     return np.where(np.isfinite(x), found, np.exp(x) - 1)
 
 
+def exp_diff(x: ArrayLike, y: ArrayLike) -> np.ndarray:
+    """exp(x - y); 1 where x equals y, also where both are inf or both are -inf."""
+    with np.errstate(all="ignore"):
+        return np.where(np.equal(x, y), 1, np.exp(np.subtract(x, y)))
+
+
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``; for real numbers with an exponential that cannot overflow."""
     if np.asarray(x).dtype.kind == "c":

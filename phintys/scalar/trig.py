@@ -10,6 +10,8 @@ import numpy as np
 from phintys.scalar import rules
 from phintys.scalar.op import Inverse, binary, lit, polynomial, unary
 
+_LOG2 = math.log(2)
+
 _HALF_PI = math.pi / 2
 
 
@@ -118,7 +120,7 @@ sinh = unary(
     "sinh",
     "Hyperbolic sine.",
     d=lambda m, x, y: m.cosh(x),
-    relative={"y": lambda m, x: 1 / m.tanh(x)},
+    logs={"y": lambda m, x: (m.abs(x), -0.5 * m.sign(x) * m.expm1(-2 * m.abs(x)))},
     native="sinh",
     inverse="arcsinh",
     odd=True,
@@ -130,7 +132,7 @@ cosh = unary(
     "cosh",
     "Hyperbolic cosine.",
     d=lambda m, x, y: m.sinh(x),
-    relative={"y": lambda m, x: m.tanh(x)},
+    logs={"y": lambda m, x: m.logaddexp(x, -x) - lit(x, _LOG2)},
     native="cosh",
     even=True,
     range=(1, np.inf),
@@ -140,6 +142,10 @@ tanh = unary(
     "tanh",
     "Hyperbolic tangent.",
     d=lambda m, x, y: 1 - m.sqr(y),
+    logs={
+        "1 + y": lambda m, x: lit(x, _LOG2) - m.softplus(-2 * x),
+        "1 - y": lambda m, x: lit(x, _LOG2) - m.softplus(2 * x),
+    },
     native="tanh",
     odd=True,
     increasing=True,

@@ -12,6 +12,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
+from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm
 from phintys.tensor.rules.language import stable
 from phintys.tensor.rules.match import (
     applied,
@@ -116,6 +117,22 @@ def log_of_sum_of_exponentials(node: Apply, terms: Sequence[Variable]) -> Replac
     for x in exponents[1:]:
         new = functions.logaddexp(new, x)
     return like(node, new)
+
+
+@rule(
+    "log(factor * exp(exponent)) -> exponent + log(factor)",
+    ops=[TABLE[str(name)] for name in LOGARITHMS],
+    phase="stabilize",
+    law="accurate",
+    tags=("fast_compile",),
+    tested_on=(
+        "log(0.5 * exp(x))",
+        "log(exp(x) / (y * 2)) | above 0",
+    ),
+)
+def logarithm_of_scaled(ctx: Context, node: Apply) -> Replacement:
+    """Applies to products, powers, sums and selections; see `phintys.tensor.logarithms`."""
+    return stable_logarithm(node)
 
 
 # ------------------------------------------------------------- factors of products and quotients
