@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from phintys.errors import DisconnectedInputError, NullTypeGradError
-from phintys.gradient.guards import guard_again, unguarded
 from phintys.gradient.forms import other_form
+from phintys.gradient.guards import guard_again, unguarded
 from phintys.gradient.rules import ask, connection_pattern, is_null, zeros_like
 from phintys.graph.collection import collection_paused
 from phintys.graph.origin import describe, inherit, stacklevel

@@ -119,24 +119,26 @@ sigmoid = unary(
     increasing=True,
     range=(0, 1),
 )
-
-
-def _log_softplus(m: Any, x: Any) -> Any:
-    """The logarithm of softplus(x), which is exp(x) far below 0."""
-    low = lit(x, -40)
-    return m.switch(m.lt(x, low), x, m.log(m.softplus(m.maximum(x, low))))
-
-
 softplus = unary(
     "Softplus",
     "softplus",
     "log(1 + exp(x)), without overflow.",
     function=_FUNCTIONS + "softplus",
     d=lambda m, x, y: m.sigmoid(x),
-    logs={"y": _log_softplus},
+    logs={"y": lambda m, x: m.log_softplus(x)},
     native="softplus",
     increasing=True,
     range=(0, np.inf),
+)
+log_softplus = unary(
+    "LogSoftplus",
+    "log_softplus",
+    "log(softplus(x)), without underflow.",
+    function=_FUNCTIONS + "log_softplus",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: m.exp(-m.softplus(-x) - y),
+    native=lambda n, x: n.select(n.lt(x, n.const(-40, x)), x, n.log(n.softplus(x))),
+    increasing=True,
 )
 exp_diff = binary(
     "ExpDiff",

@@ -22,10 +22,9 @@ _POSITIVE, _UNIT = (0, np.inf), (0, 1)
 # ------------------------------------------------------------------------ gamma function
 
 
-
 def _sign_of_gamma(m: Any, x: Any) -> Any:
     """1 or -1: below 0 the sign changes at each integer."""
-    return m.switch(m.ge(x, 0), lit(x, 1), 1 - 2 * m.mod(m.floor(x), lit(x, 2)))
+    return m.switch(m.ge(x, 0), 1, 1 - 2 * m.mod(m.floor(x), 2))
 
 
 gamma = special(
@@ -268,7 +267,6 @@ chi2sf = special(
 # ---------------------------------------------------------------------------------- beta
 
 _SHAPES = {"domain": ((0.2, 6), (0.2, 6), (0.02, 0.98))}
-
 
 
 def _sign_of_beta(m: Any, a: Any, b: Any) -> Any:

@@ -100,8 +100,9 @@ class ScalarOp(Op):
     #: `Inverse`, or `Undefined`.
     d: Callable[..., Any] | None = None
     #: logarithms of the function, computed without it: ``logs[form](m, *inputs)`` is that of its
-    #: value (``"y"``), of ``"1 + y"`` or ``"1 - y"``; or a pair: a number and the factor by which
-    #: the value is more than the exponential of it.  See `phintys.tensor.logarithms`
+    #: value (``"y"``), of ``"1 + y"`` or ``"1 - y"``; or a pair, the logarithm of a part of it and
+    #: the factor that remains.  ``"log(y)"`` and so on: the whole logarithm, if that is another
+    #: function where it is nearly 0.  See `phintys.tensor.logarithms`
     logs: dict[str, Callable[..., Any]] = {}
     #: why there is no derivative, if ``d`` is None and the result is continuous
     not_differentiable: str = ""

@@ -14,7 +14,8 @@ whatever else is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
+from enum import IntEnum
 from functools import reduce
 from typing import NamedTuple
 
@@ -53,14 +54,15 @@ class Scaled(NamedTuple):
 
 
 class Term(NamedTuple):
-    """The number ``weight * exp(exponent)`` with a weight that is known; 0 stands for no exponent."""
+    """The number ``weight * exp(exponent)`` with a weight that is known."""
 
     weight: float
     exponent: TensorVariable | None
 
 
-Forms = Mapping[Variable, Scaled]
 Form = Callable[[Apply, Sequence[Scaled]], Scaled]
+#: What a row states: an exponent, or a pair of it and a factor.
+StatedLog = TensorVariable | tuple[TensorVariable, TensorVariable | float]
 
 
 # ================================================================================ results
@@ -91,7 +93,9 @@ def _result(node: Apply, region: Sequence[Apply]) -> TensorVariable | None:
     if not _is_float(out) or not _is_float(x):
         return None
     name = scalar_name(node)
-    found = _log_of_one_plus(x, region) if name == "log1p" else _log(x, region)
+    found = _whole(x, name == "log1p")
+    if found is None:
+        found = _log_of_one_plus(x, region) if name == "log1p" else _log(x, region)
     if found is None:
         return None
     if (base := LOGARITHMS[name]) is not None:
@@ -103,63 +107,100 @@ def _result(node: Apply, region: Sequence[Apply]) -> TensorVariable | None:
 LOGARITHMS: dict[str | None, float | None] = {"log": None, "log1p": None, "log2": 2, "log10": 10}
 
 
-def _scaled(x: TensorVariable, region: Sequence[Apply]) -> Scaled | None:
-    """The scaled form of ``x``; None where it is the number itself with exponent 0."""
+def _scaled(x: TensorVariable, region: Sequence[Apply], least: Gain) -> Scaled | None:
+    """The scaled form of ``x``; None where its exponent gains less than ``least``."""
     gains = _gains(region)
-    if x not in gains:
+    if gains.get(x, Gain.NOTHING) < least:
         return None
     forms: dict[Variable, Scaled] = {}
     for node in region:
         out = node.outputs[0]
         compose = _composition(node)
         if out in gains and compose is not None:
-            given = [forms.get(v) or Scaled(None, v) for v in compose.of(node)]
+            least = Gain.OF_SUM if compose.adds else Gain.OF_PRODUCT
+            given = [
+                forms[v] if gains.get(v, Gain.NOTHING) >= least else Scaled(None, v)
+                for v in compose.of(node)
+            ]
             forms[out] = compose.form(node, given)
     return forms[x]
 
 
+def _whole(x: TensorVariable, with_one: bool) -> TensorVariable | None:
+    """The logarithm of ``x``, or of ``1 + x``, if a row states that as a whole."""
+    terms = [x] if with_one else function_of(x)[1] if scalar_name(x.owner) == "add" else []
+    rest = [v for v in terms if number(v) != 1]
+    form = "y"
+    if len(rest) == 1 and (with_one or len(terms) == 2):
+        factor, x = _coefficient(rest[0])
+        form = {1: "1 + y", -1: "1 - y"}.get(factor, "")
+    elif with_one:
+        return None
+    if x.owner is None or type(x.owner.op) is not Elemwise:
+        return None
+    stated = x.owner.op.scalar_op.logs.get(f"log({form})")
+    return None if stated is None else stated(functions, *x.owner.inputs)
+
+
 def _log(x: TensorVariable, region: Sequence[Apply]) -> TensorVariable | None:
-    form = _scaled(x, region)
-    return None if form is None else _logarithm(form)
+    form = _scaled(x, region, Gain.OF_PRODUCT)
+    return None if form is None else _logarithm(form, x.type.dtype)
 
 
-def _logarithm(form: Scaled) -> TensorVariable:
-    return _sum(form.exponent, None if form.factor is None else _log_of_factor(form.factor))
+def _logarithm(form: Scaled, dtype: str) -> TensorVariable:
+    logarithm = None if form.factor is None else _log_of_factor(form.factor, dtype)
+    return _sum(form.exponent, logarithm)
 
 
-def _log_of_factor(factor: TensorVariable) -> TensorVariable:
-    """``log(factor)``; a divisor of a positive number has a logarithm of its own."""
+def _log_of_factor(factor: TensorVariable, dtype: str) -> TensorVariable | None:
+    """``log(factor)``, None for 0; a divisor of a positive number has a logarithm of its own."""
     known = number(factor)
     if known is not None and known > 0:
-        return _logarithm_of(known, factor.type.dtype)
+        return _logarithm_of(known, dtype)
     name, inputs = function_of(factor)
     if name == "reciprocal":
-        return functions.neg(functions.log(inputs[0]))
+        return functions.neg(functions.log(cast(inputs[0], dtype)))
     if name == "true_div" and (known := number(inputs[0])) is not None and known > 0:
-        below = functions.log(inputs[1])
-        return functions.sub(_logarithm_of(known, factor.type.dtype), below)
+        below = functions.log(cast(inputs[1], dtype))
+        above = _logarithm_of(known, dtype)
+        return functions.neg(below) if above is None else functions.sub(above, below)
     if name == "neg" and (inner := argument(inputs[0], "expm1")) is not None:
         return functions.log1mexp(inner)
-    return functions.log(factor)
+    return functions.log(cast(factor, dtype))
 
 
 def _log_of_one_plus(x: TensorVariable, region: Sequence[Apply]) -> TensorVariable | None:
     """``log(1 + x)`` from the exponent of ``x``, or the logarithm that its function states."""
     found = _stated_with_one(1.0, x)
     if found is not None:
-        return found.exponent
-    form = _scaled(x, region)
+        return _logarithm(found, x.type.dtype)
+    form = _scaled(x, region, Gain.OF_SUM)
     if form is None or form.exponent is None:
         return None
     weight = 1.0 if form.factor is None else number(form.factor)
     if weight is None or weight == 0:
-        large = _logarithm(form)
-        return functions.switch(functions.gt(form.exponent, FAR), large, functions.log1p(x))
+        near = functions.exp_diff(functions.minimum(form.exponent, FAR), 0)
+        near = functions.log1p(functions.mul(form.factor, near))
+        return functions.switch(
+            functions.gt(form.exponent, FAR), _logarithm(form, x.type.dtype), near
+        )
     exponent = _sum(form.exponent, _logarithm_of(abs(weight), x.type.dtype))
     return functions.softplus(exponent) if weight > 0 else functions.log1mexp(exponent)
 
 
 # ================================================================================= regions
+
+
+class Gain(IntEnum):
+    """Where the exponent of a number is of use.
+
+    A power has one that is of use in products: in a sum, the power is exact where its base is 0,
+    and its exponent is not finite there.
+    """
+
+    NOTHING = 0
+    OF_PRODUCT = 1
+    OF_SUM = 2
 
 
 class Composition(NamedTuple):
@@ -172,12 +213,15 @@ class Composition(NamedTuple):
     which
         the positions of the inputs that count
     gain
-        whether a node's result has an exponent although none of these inputs has one
+        what an exponent of the result gains although none of these inputs has one
+    adds
+        whether the result is a sum
     """
 
     form: Form
     which: slice = slice(None)
-    gain: Callable[[Apply], bool] = lambda node: False
+    gain: Callable[[Apply], Gain] = lambda node: Gain.NOTHING
+    adds: bool = False
 
     def of(self, node: Apply) -> list[TensorVariable]:
         """The inputs that count."""
@@ -185,7 +229,7 @@ class Composition(NamedTuple):
 
 
 def _region(x: Variable, stop: Container[Variable]) -> list[Apply]:
-    """The nodes that compose ``x`` from other numbers, in topological order; at most `MOST_NODES`."""
+    """The nodes that compose ``x``, in topological order; at most `MOST_NODES`."""
     order: list[Apply] = []
     seen: set[Apply] = set()
     stack: list[tuple[Variable, bool]] = [(x, False)]
@@ -206,13 +250,16 @@ def _region(x: Variable, stop: Container[Variable]) -> list[Apply]:
     return order
 
 
-def _gains(nodes: Sequence[Apply]) -> set[Variable]:
-    """The results of nodes whose scaled form has an exponent."""
-    found: set[Variable] = set()
+def _gains(nodes: Sequence[Apply]) -> dict[Variable, Gain]:
+    """The results of nodes whose scaled form has an exponent, and where that is of use."""
+    found: dict[Variable, Gain] = {}
     for node in nodes:
         compose = _composition(node)
-        if compose.gain(node) or any(v in found for v in compose.of(node)):
-            found.add(node.outputs[0])
+        if compose is None:
+            continue
+        gain = max([compose.gain(node), *[found.get(v, Gain.NOTHING) for v in compose.of(node)]])
+        if gain > (Gain.OF_PRODUCT if compose.adds else Gain.NOTHING):
+            found[node.outputs[0]] = gain
     return found
 
 
@@ -233,8 +280,15 @@ def _composition(node: Apply) -> Composition | None:
 
 def _stated(node: Apply, given: Sequence[Scaled]) -> Scaled:
     """A function whose row states its logarithm."""
-    found = node.op.scalar_op.logs["y"](functions, *node.inputs)
-    return Scaled(*found) if isinstance(found, tuple) else Scaled(found, None)
+    return _form_of(node.op.scalar_op.logs["y"](functions, *node.inputs), node)
+
+
+def _form_of(stated: StatedLog, node: Apply) -> Scaled:
+    """The scaled form that a row states, of the dtype of ``node``."""
+    if not isinstance(stated, tuple):
+        return Scaled(stated, None)
+    exponent, factor = stated
+    return Scaled(exponent, factor if isinstance(factor, Variable) else _constant(factor, node))
 
 
 def _stated_by_op(node: Apply, given: Sequence[Scaled]) -> Scaled:
@@ -259,7 +313,7 @@ def _to_factor(node: Apply, given: Sequence[Scaled]) -> Scaled:
     (x,) = given
     if x.factor is not None:
         return Scaled(x.exponent, node.op(x.factor))
-    return Scaled(x.exponent, None if scalar_name(node) == "abs" else _minus_one(node))
+    return Scaled(x.exponent, None if scalar_name(node) == "abs" else _constant(-1, node))
 
 
 def _reciprocal(node: Apply, given: Sequence[Scaled]) -> Scaled:
@@ -278,8 +332,16 @@ def _cast(node: Apply, given: Sequence[Scaled]) -> Scaled:
 
 def _product(node: Apply, given: Sequence[Scaled]) -> Scaled:
     factors = [x.factor for x in given if x.factor is not None]
-    factor = functions.mul(*factors) if len(factors) > 1 else factors[0] if factors else None
-    return Scaled(_sum(*[x.exponent for x in given]), factor)
+    return Scaled(_sum(*[x.exponent for x in given]), _product_of(factors, node))
+
+
+def _product_of(factors: Sequence[TensorVariable], node: Apply) -> TensorVariable | None:
+    """The product, with one number in the place of all; None for 1."""
+    rest = [v for v in factors if number(v) is None]
+    known = math.prod([k for v in factors if (k := number(v)) is not None])
+    if known != 1:
+        rest.append(_constant(known, node))
+    return functions.mul(*rest) if len(rest) > 1 else rest[0] if rest else None
 
 
 def _quotient(node: Apply, given: Sequence[Scaled]) -> Scaled:
@@ -290,6 +352,9 @@ def _quotient(node: Apply, given: Sequence[Scaled]) -> Scaled:
         exponent = negative if exponent is None else functions.sub(exponent, below.exponent)
     if below.factor is None:
         return Scaled(exponent, above.factor)
+    if known := number(below.factor):
+        factors = [_constant(1 / known, node), *([] if above.factor is None else [above.factor])]
+        return Scaled(exponent, _product_of(factors, node))
     if above.factor is None:
         return Scaled(exponent, functions.reciprocal(below.factor))
     return Scaled(exponent, functions.true_div(above.factor, below.factor))
@@ -323,10 +388,10 @@ def _sign_of_power(x: TensorVariable, p: TensorVariable) -> TensorVariable | Non
     return disconnected_grad(cast(sign, x.type.dtype))
 
 
-def _is_high_power(node: Apply) -> bool:
-    """Whether the exponent is not a small number."""
+def _gain_of_power(node: Apply) -> Gain:
+    """That of a power whose exponent is not a small number."""
     known = number(node.inputs[1])
-    return known is None or abs(known) >= 2
+    return Gain.OF_PRODUCT if known is None or abs(known) >= 2 else Gain.NOTHING
 
 
 def _product_over_axes(node: Apply, given: Sequence[Scaled]) -> Scaled:
@@ -338,9 +403,10 @@ def _product_over_axes(node: Apply, given: Sequence[Scaled]) -> Scaled:
     return Scaled(Sum(axis=node.op.axis)(_spread(exponent, of)), factor)
 
 
-def _of_sizes(node: Apply) -> bool:
-    """Whether the factors are not signs alone."""
-    return scalar_name(node.inputs[0].owner) != "sign"
+def _gain_of_sizes(node: Apply) -> Gain:
+    """That of a product, but not of signs alone."""
+    signs = scalar_name(node.inputs[0].owner) == "sign"
+    return Gain.NOTHING if signs else Gain.OF_PRODUCT
 
 
 # ==================================================================================== sums
@@ -352,7 +418,7 @@ def _addition(node: Apply, given: Sequence[Scaled]) -> Scaled:
 
 def _difference(node: Apply, given: Sequence[Scaled]) -> Scaled:
     first, second = given
-    factor = _minus_one(node) if second.factor is None else functions.neg(second.factor)
+    factor = _constant(-1, node) if second.factor is None else functions.neg(second.factor)
     below = Scaled(second.exponent, factor)
     return _of_terms([node.inputs[0], functions.neg(node.inputs[1])], [first, below], node)
 
@@ -408,7 +474,7 @@ def _below(y: TensorVariable | None, x: TensorVariable | None) -> TensorVariable
 
 
 def _stated_with_one(one: float, x: TensorVariable) -> Scaled | None:
-    """``one + x`` if ``x`` is ``one * f(z)`` or ``-one * f(z)``, and ``f`` states that logarithm."""
+    """``one + x`` if ``x`` is plus or minus ``one * f(z)``, and ``f`` states that logarithm."""
     factor, core = _coefficient(x)
     node = core.owner
     if node is None or type(node.op) is not Elemwise or abs(factor) != abs(one):
@@ -416,15 +482,15 @@ def _stated_with_one(one: float, x: TensorVariable) -> Scaled | None:
     stated = node.op.scalar_op.logs.get("1 + y" if factor == one else "1 - y")
     if stated is None or not _is_float(node.inputs[0]):
         return None
-    exponent = stated(functions, *node.inputs)
-    size = _logarithm_of(abs(one), x.type.dtype)
-    return Scaled(_sum(exponent, size), None if one > 0 else _minus_one(node))
+    form = _form_of(stated(functions, *node.inputs), node)
+    factors = [_constant(one, node), *([] if form.factor is None else [form.factor])]
+    return Scaled(form.exponent, _product_of(factors, node))
 
 
-def _states_with_one(node: Apply) -> bool:
-    """Whether a node adds a number and a function that states the logarithm of that."""
+def _gain_with_one(node: Apply) -> Gain:
+    """That of the sum of a number and a function that states the logarithm of that."""
     if len(node.inputs) != 2:
-        return False
+        return Gain.NOTHING
     first, second = node.inputs
     sign = -1 if scalar_name(node) == "sub" else 1
     for one, other, by, times in ((first, second, 1, sign), (second, first, sign, 1)):
@@ -435,8 +501,8 @@ def _states_with_one(node: Apply) -> bool:
         if core.owner is not None and type(core.owner.op) is Elemwise:
             form = "1 + y" if factor * times == known * by else "1 - y"
             if abs(factor) == abs(known) and form in core.owner.op.scalar_op.logs:
-                return True
-    return False
+                return Gain.OF_SUM
+    return Gain.NOTHING
 
 
 def _coefficient(x: TensorVariable) -> tuple[float, TensorVariable]:
@@ -520,13 +586,11 @@ def _second(node: Apply, given: Sequence[Scaled]) -> Scaled:
 
 
 def _joined(node: Apply, given: Sequence[Scaled]) -> Scaled:
-    """Ops that put their inputs beside each other: `Join`, whose first input is an axis."""
-    before = node.inputs[: len(node.inputs) - len(given)]
-    inputs = node.inputs[len(before) :]
+    """Ops that put their inputs beside each other."""
     made: list[TensorVariable | None] = []
     for column in _filled(node, given):
-        whole = [_spread(v, of) for v, of in zip(column, inputs)]
-        made.append(None if column[0] is None else node.op(*before, *whole))
+        whole = [None if v is None else _spread(v, of) for v, of in zip(column, node.inputs)]
+        made.append(None if column[0] is None else node.op(*whole))
     return Scaled(*made)
 
 
@@ -593,9 +657,9 @@ def _logarithm_of(value: float, dtype: str) -> TensorVariable | None:
     return None if value == 1 else constant(np.asarray(math.log(value), dtype))
 
 
-def _minus_one(node: Apply) -> TensorVariable:
-    """-1 in the dtype of the result of a node."""
-    return constant(np.asarray(-1, node.outputs[0].type.dtype))
+def _constant(value: float, node: Apply) -> TensorVariable:
+    """A number in the dtype of the result of a node."""
+    return constant(np.asarray(value, node.outputs[0].type.dtype))
 
 
 def _like(v: TensorVariable, value: float, dtype: str = "") -> TensorVariable:
@@ -609,17 +673,17 @@ def _spread(v: TensorVariable, of: TensorVariable) -> TensorVariable:
 
 
 _NONE = slice(0)
-STATED = Composition(_stated, _NONE, gain=lambda node: True)
-STATED_BY_OP = Composition(_stated_by_op, _NONE, gain=lambda node: True)
+STATED = Composition(_stated, _NONE, lambda node: Gain.OF_SUM)
+STATED_BY_OP = Composition(_stated_by_op, _NONE, lambda node: Gain.OF_PRODUCT)
 CAST = Composition(_cast)
 
 ELEMENTWISE: dict[str, Composition] = {
-    "add": Composition(_addition, gain=_states_with_one),
-    "sub": Composition(_difference, gain=_states_with_one),
+    "add": Composition(_addition, gain=_gain_with_one, adds=True),
+    "sub": Composition(_difference, gain=_gain_with_one, adds=True),
     "mul": Composition(_product),
     "true_div": Composition(_quotient),
-    "pow": Composition(_power, slice(1), _is_high_power),
-    "sqr": Composition(_square, gain=lambda node: True),
+    "pow": Composition(_power, slice(1), _gain_of_power),
+    "sqr": Composition(_square, gain=lambda node: Gain.OF_PRODUCT),
     "sqrt": Composition(_root),
     "reciprocal": Composition(_reciprocal),
     "neg": Composition(_to_factor),
@@ -630,14 +694,12 @@ ELEMENTWISE: dict[str, Composition] = {
 }
 MOVE = Composition(_move, slice(1))
 OPS: dict[type, Composition] = {
-    Softmax: Composition(_softmax, _NONE, gain=lambda node: True),
-    Sum: Composition(_sum_over_axes),
-    Prod: Composition(_product_over_axes, gain=_of_sizes),
-    Join: Composition(_joined, slice(1, None)),
+    Softmax: Composition(_softmax, _NONE, lambda node: Gain.OF_SUM),
+    Sum: Composition(_sum_over_axes, adds=True),
+    Prod: Composition(_product_over_axes, gain=_gain_of_sizes),
+    Join: Composition(_joined),
     MakeVector: Composition(_joined),
-    **dict.fromkeys(
-        (AdvancedSubtensor, Alloc, DimShuffle, ExtractDiag, JoinDims, Reshape), MOVE
-    ),
+    **dict.fromkeys((AdvancedSubtensor, Alloc, DimShuffle, ExtractDiag, JoinDims, Reshape), MOVE),
     **dict.fromkeys((SpecifyShape, SplitDims, Subtensor), MOVE),
 }
 
