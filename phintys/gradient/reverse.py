@@ -390,7 +390,7 @@ def _pulled_back(
         return [(node.inputs[i], g) for i, g in found if needed[i]]
     leaves = [v for v in form.leaves if v in wanted]
     (g,) = cotangents
-    pulled = backpropagate({form.result: g}, leaves, form.leaves)
+    pulled = backpropagate({form.result: g}, leaves, list(form.leaves))
     return [(v, g) for v, g in pulled.items() if g is not None]
 
 
