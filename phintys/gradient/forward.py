@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from phintys.errors import MethodNotDefined, NullTypeGradError
 from phintys.gradient.barriers import disconnected_grad
+from phintys.gradient.forms import other_form
 from phintys.gradient.reverse import (
     OnDisconnected,
     Pattern,
@@ -133,16 +134,27 @@ def Rop(
 
 
 def forward_sweep(
-    outputs: Sequence[Variable], start: Mapping[Variable, Any], by_op: bool = True
+    outputs: Sequence[Variable],
+    start: Mapping[Variable, Any],
+    by_op: bool = True,
+    stop: Collection[Variable] = (),
 ) -> list[Any]:
-    """The tangents of ``outputs``, given those of ``start``; None for an independent output."""
+    """The tangents of ``outputs``, given those of ``start``; None for an independent output.
+
+    Nothing is pushed to the variables ``stop`` from what computes them.
+    """
     tangents = dict(start)
-    for node in toposort(outputs, blockers=start):
+    for node in toposort(outputs, blockers=[*start, *stop]):
         given = [tangents.get(v) for v in node.inputs]
         if all(t is None for t in given):
             continue
         with inherit(node.origin):
-            found = push_forward_node(node, given, by_op)
+            form = other_form(node, start)
+            if form is None:
+                found = push_forward_node(node, given, by_op)
+            else:
+                known = {v: t for v in form.leaves if (t := tangents.get(v)) is not None}
+                found = forward_sweep([form.result], known, by_op, form.leaves)
         for out, t in zip(node.outputs, found):
             if out not in tangents and t is not None:
                 tangents[out] = t

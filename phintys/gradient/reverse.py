@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from phintys.errors import DisconnectedInputError, NullTypeGradError
+from phintys.gradient.forms import other_form
 from phintys.gradient.guards import guard_again, unguarded
 from phintys.gradient.rules import ask, connection_pattern, is_null, zeros_like
 from phintys.graph.collection import collection_paused
@@ -353,23 +354,44 @@ def backpropagate(
     Nothing is propagated through the variables ``constant``.  The variables ``fixed`` keep the
     cotangent that ``starts`` gives: contributions from the graph are not added to it.
     """
-    stop = set(variables_of(constant or [], "consider_constant"))
+    stop = set(variables_of([] if constant is None else constant, "consider_constant"))
     nodes, reached = _connected(starts, wrt, stop)
     terms: dict[Variable, list[Any]] = {v: [g] for v, g in starts.items()}
     wanted = reached.difference(fixed)
+    kept = stop.union(wrt, fixed)
     for node, pattern in reversed(nodes):
         cotangents = [
             _collect(terms, out) if out in reached and out not in stop else None
             for out in node.outputs
         ]
-        if cotangents.count(None) < len(cotangents):
-            needed = [v in wanted for v in node.inputs]
-            guards, cotangents = unguarded(cotangents)
-            for i, g in pull_back_node(node, pattern, cotangents, needed):
-                if needed[i]:
-                    v = node.inputs[i]
-                    terms.setdefault(v, []).append(guard_again(guards, g, v))
+        if cotangents.count(None) == len(cotangents):
+            continue
+        guards, cotangents = unguarded(cotangents)
+        for v, g in _pulled_back(node, pattern, cotangents, wanted, kept):
+            terms.setdefault(v, []).append(guard_again(guards, g, v))
     return {v: _collect(terms, v) for v in wrt}
+
+
+def _pulled_back(
+    node: Apply,
+    pattern: Pattern,
+    cotangents: Sequence[Any],
+    wanted: Collection[Variable],
+    kept: Collection[Variable],
+) -> list[tuple[Variable, Any]]:
+    """Pairs (variable of ``wanted``, term of its cotangent), from the cotangents of the outputs.
+
+    The variables are inputs of ``node``, or of the graph that is differentiated in its place.
+    """
+    form = other_form(node, kept)
+    if form is None:
+        needed = [v in wanted for v in node.inputs]
+        found = pull_back_node(node, pattern, cotangents, needed)
+        return [(node.inputs[i], g) for i, g in found if needed[i]]
+    leaves = [v for v in form.leaves if v in wanted]
+    (g,) = cotangents
+    pulled = backpropagate({form.result: g}, leaves, list(form.leaves))
+    return [(v, g) for v, g in pulled.items() if g is not None]
 
 
 def _connected(

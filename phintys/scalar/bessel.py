@@ -141,6 +141,7 @@ iv = _general(
     "iv",
     "Modified Bessel function of the first kind",
     lambda m, v, x, y: 0.5 * (m.iv(v - 1, x) + m.iv(v + 1, x)),
+    logs={"y": lambda m, v, x: (m.abs(x), m.ive(v, x))},
 )
 
 
@@ -216,7 +217,7 @@ i0 = _fixed(
     "i0",
     "Modified Bessel function of the first kind of order 0.",
     lambda m, x, y: m.i1(x),
-    relative={"y": lambda m, x: m.i1e(x) / m.i0e(x)},
+    logs={"y": lambda m, x: (m.abs(x), m.i0e(x))},
     even=True,
     range=(1, np.inf),
 )
@@ -224,6 +225,7 @@ i1 = _fixed(
     "i1",
     "Modified Bessel function of the first kind of order 1.",
     lambda m, x, y: 0.5 * (m.i0(x) + m.iv(2, x)),
+    logs={"y": lambda m, x: (m.abs(x), m.i1e(x))},
     odd=True,
     increasing=True,
     zero_at_zero=True,
@@ -246,6 +248,7 @@ kv = _general(
     "kv",
     "Modified Bessel function of the second kind",
     lambda m, v, x, y: -0.5 * (m.kv(v - 1, x) + m.kv(v + 1, x)),
+    logs={"y": lambda m, v, x: (-x, m.kve(v, x))},
 )
 kve = _general(
     "kve",
@@ -258,6 +261,7 @@ k0 = _fixed(
     "Modified Bessel function of the second kind of order 0.",
     lambda m, x, y: -m.k1(x),
     _POSITIVE,
+    logs={"y": lambda m, x: (-x, m.kve(0, x))},
     **_DECAY,
 )
 k1 = _fixed(
@@ -265,5 +269,6 @@ k1 = _fixed(
     "Modified Bessel function of the second kind of order 1.",
     lambda m, x, y: -0.5 * (m.k0(x) + m.kv(2, x)),
     _POSITIVE,
+    logs={"y": lambda m, x: (-x, m.kve(1, x))},
     **_DECAY,
 )

@@ -21,10 +21,7 @@ exp = unary(
     "exp",
     "e to the power x.",
     d=lambda m, x, y: y,
-    relative={
-        "1 + y": lambda m, x: m.sigmoid(x),
-        "1 - y": lambda m, x: -m.exp(x) / m.expm1(x),
-    },
+    logs={"y": lambda m, x: x},
     native="exp",
     inverse="log",
     increasing=True,
@@ -35,6 +32,7 @@ exp2 = unary(
     "exp2",
     "2 to the power x.",
     d=lambda m, x, y: y * lit(y, _LOG2),
+    logs={"y": lambda m, x: x * lit(x, _LOG2)},
     native="exp2",
     inverse="log2",
     increasing=True,
@@ -111,7 +109,6 @@ log1mexp = unary(
 # -------------------------------------------------------------------- stable combinations
 
 
-
 def _logistic_density(n: Any, x: Any) -> Any:
     small = n.exp(n.neg(n.abs(x)))
     total = n.add(n.const(1, x), small)
@@ -141,7 +138,7 @@ sigmoid = unary(
     "1 / (1 + exp(-x)), without overflow.",
     function=_FUNCTIONS + "sigmoid",
     d=_sigmoid_slope,
-    relative={"y": lambda m, x: m.sigmoid(-x), "1 - y": lambda m, x: m.sigmoid(x)},
+    logs={"y": lambda m, x: -m.softplus(-x), "1 - y": lambda m, x: -m.softplus(x)},
     native="sigmoid",
     inverse="logit",
     increasing=True,
@@ -153,9 +150,30 @@ softplus = unary(
     "log(1 + exp(x)), without overflow.",
     function=_FUNCTIONS + "softplus",
     d=lambda m, x, y: m.sigmoid(x),
+    logs={"y": lambda m, x: m.log_softplus(x)},
     native="softplus",
     increasing=True,
     range=(0, np.inf),
+)
+log_softplus = unary(
+    "LogSoftplus",
+    "log_softplus",
+    "log(softplus(x)), without underflow.",
+    function=_FUNCTIONS + "log_softplus",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: m.exp(-m.softplus(-x) - y),
+    native=lambda n, x: n.select(n.lt(x, n.const(-40, x)), x, n.log(n.softplus(x))),
+    increasing=True,
+)
+exp_diff = binary(
+    "ExpDiff",
+    "exp_diff",
+    "exp(x - y); 1 where x equals y, also where both are inf or both are -inf.",
+    function=_FUNCTIONS + "exp_diff",
+    rule=rules.inexact_real,
+    d=lambda m, x, y, z: (z, -z),
+    native=lambda n, x, y: n.select(n.eq(x, y), n.const(1, x), n.exp(n.sub(x, y))),
+    domain=((-5, 5), (-5, 5)),
 )
 
 

@@ -32,12 +32,19 @@ _POSITIVE, _UNIT = (0, np.inf), (0, 1)
 
 # ------------------------------------------------------------------------ gamma function
 
+
+def _sign_of_gamma(m: Any, x: Any) -> Any:
+    """1 or -1: below 0 the sign changes at each integer."""
+    return m.switch(m.ge(x, 0), 1, 1 - 2 * m.mod(m.floor(x), 2))
+
+
 gamma = special(
     "Gamma",
     "gamma",
     "Gamma function; (x - 1)! for positive integers.",
     rule=rules.inexact,
     d=lambda m, x, y: y * m.psi(x),
+    logs={"y": lambda m, x: (m.gammaln(x), _sign_of_gamma(m, x))},
     native=call("gamma"),
     domain=_POSITIVE,
     range=_POSITIVE,
@@ -354,6 +361,11 @@ chi2sf = special(
 
 _SHAPES = {"domain": ((0.2, 6), (0.2, 6), (0.02, 0.98))}
 
+
+def _sign_of_beta(m: Any, a: Any, b: Any) -> Any:
+    return _sign_of_gamma(m, a) * _sign_of_gamma(m, b) * _sign_of_gamma(m, a + b)
+
+
 beta = special(
     "Beta",
     "beta",
@@ -363,6 +375,7 @@ beta = special(
         lambda: -y * m.psi_increment(a, b),
         lambda: -y * m.psi_increment(b, a),
     ),
+    logs={"y": lambda m, a, b: (m.betaln(a, b), _sign_of_beta(m, a, b))},
     native=call("beta"),
     commutative=True,
     domain=((0.2, 6), (0.2, 6)),

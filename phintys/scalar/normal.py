@@ -15,12 +15,13 @@ from phintys.scalar import rules
 from phintys.scalar.op import binary, call, lit, polynomial, special
 
 _ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
+_ROOT_2, _LOG2 = math.sqrt(2), math.log(2)
 _POSITIVE, _UNIT = (0, np.inf), (0, 1)
 
 
-def _raised(m: Any, x: Any) -> Any:
-    """``x``, but not less than where erfcx overflows in its dtype."""
-    return m.maximum(x, lit(x, {"float16": -3, "float32": -9}.get(x.type.dtype, -26)))
+def _half_of_erfc(m: Any, x: Any) -> tuple[Any, int]:
+    """The logarithm of erfc(x) / 2, which is a probability, and the factor 2."""
+    return m.log_ndtr(x * lit(x, -_ROOT_2)), 2
 
 
 #: 1, 1 3, 1 3 5, ...: the coefficients of the asymptotic series of erfcx and dawsn
@@ -47,6 +48,12 @@ erf = special(
     "Error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.",
     rule=rules.inexact,
     d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, 2 / _ROOT_PI),
+    logs={
+        "1 + y": lambda m, x: _half_of_erfc(m, -x),
+        "1 - y": lambda m, x: _half_of_erfc(m, x),
+        "log(1 + y)": lambda m, x: m.log_erfc(-x),
+        "log(1 - y)": lambda m, x: m.log_erfc(x),
+    },
     native="erf",
     inverse="erfinv",
     odd=True,
@@ -59,7 +66,7 @@ erfc = special(
     "erfc",
     "1 - erf(x), exact for large x.",
     d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, -2 / _ROOT_PI),
-    relative={"y": lambda m, x: m.true_div(lit(x, -2 / _ROOT_PI), m.erfcx(_raised(m, x)))},
+    logs={"y": lambda m, x: _half_of_erfc(m, x), "log(y)": lambda m, x: m.log_erfc(x)},
     native="erfc",
     inverse="erfcinv",
     decreasing=True,
@@ -128,6 +135,7 @@ ndtr = special(
     "ndtr",
     "Distribution function of the standard normal.",
     d=lambda m, x, y: m.exp(-0.5 * m.sqr(x)) / lit(x, _ROOT_2PI),
+    logs={"y": lambda m, x: m.log_ndtr(x), "1 - y": lambda m, x: m.log_ndtr(-x)},
     native=call("ndtr"),
     inverse="ndtri",
     increasing=True,
@@ -154,6 +162,23 @@ log_ndtr = special(
     inverse="ndtri_exp",
     increasing=True,
     range=(-np.inf, 0),
+)
+
+
+def _log_erfc_form(n: Any, x: Any) -> Any:
+    near = n.log1p(n.neg(n.erf(x)))  # exact around 0, where the result is 0
+    tail = n.call("log_ndtr", n.mul(x, n.const(-_ROOT_2, x)))
+    return n.select(n.lt(x, n.const(1, x)), near, n.add(tail, n.const(_LOG2, x)))
+
+
+log_erfc = special(
+    "LogErfc",
+    "log_erfc",
+    "Logarithm of erfc(x), also where erfc underflows.",
+    function="phintys.scalar.numeric.log_erfc",
+    d=lambda m, x, y: _log_ndtr_slope(m, x * lit(x, -_ROOT_2), None) * lit(x, -_ROOT_2),
+    native=_log_erfc_form,
+    decreasing=True,
 )
 ndtri = special(
     "Ndtri",

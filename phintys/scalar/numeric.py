@@ -5,6 +5,7 @@ Arguments are arrays, which are broadcast; `ScalarOp.compute` has cast them by t
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,12 @@ def expm1(x: Any) -> Any:
     return np.where(np.isfinite(x), found, np.exp(x) - 1)
 
 
+def exp_diff(x: Any, y: Any) -> Any:
+    """exp(x - y); 1 where x equals y, also where both are inf or both are -inf."""
+    with np.errstate(all="ignore"):
+        return np.where(np.equal(x, y), 1, np.exp(np.subtract(x, y)))
+
+
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``; for real numbers with an exponential that cannot overflow."""
     if np.asarray(x).dtype.kind == "c":
@@ -53,6 +60,27 @@ def logistic_density(x: Any) -> Any:
     """``exp(-x) / (1 + exp(-x))**2``, with an exponential that cannot overflow."""
     small = np.exp(-np.abs(x))
     return small / (1 + small) ** 2
+
+
+def log_erfc(x: Any) -> Any:
+    """The logarithm of ``erfc(x)``; it is 0 at 0."""
+    from scipy import special
+
+    near = np.log1p(-special.erf(x))
+    return np.where(np.less(x, 1), near, special.log_ndtr(-math.sqrt(2) * x) + math.log(2))
+
+
+def log_cosh(x: Any) -> Any:
+    """The logarithm of ``cosh(x)``; it is 0 at 0."""
+    size = np.abs(x)
+    near = np.log1p(2 * np.square(np.sinh(np.minimum(size, 1) / 2)))
+    return np.where(np.less(size, 1), near, size + np.log1p(np.exp(-2 * size)) - math.log(2))
+
+
+def log_softplus(x: Any) -> Any:
+    """``log(log1p(exp(x)))``; that is ``x`` far below 0."""
+    with np.errstate(all="ignore"):
+        return np.where(np.less(x, -40), x, np.log(np.logaddexp(0, x)))
 
 
 def cosm1(x: Any) -> Any:

@@ -33,7 +33,6 @@ from phintys.scalar.native import (
     PROBE,
     NoForm,
 )
-from phintys.scalar.quotients import divided
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
 
@@ -100,9 +99,11 @@ class ScalarOp(Op):
     #: function without arguments that returns one of these and is called only if it is needed, or
     #: `Inverse`, or `Undefined`.
     d: Callable[..., Any] | None = None
-    #: quotients of the derivative of a function of one number, ``relative[form](m, x)``: by its
-    #: value (``"y"``), by ``"1 + y"`` and ``"1 - y"``; see `phintys.scalar.quotients`
-    relative: dict[str, Callable[..., Any]] = {}
+    #: logarithms of the function, computed without it: ``logs[form](m, *inputs)`` is that of its
+    #: value (``"y"``), of ``"1 + y"`` or ``"1 - y"``; or a pair, the logarithm of a part of it and
+    #: the factor that remains.  ``"log(y)"`` and so on: the whole logarithm, if that is another
+    #: function where it is nearly 0.  See `phintys.tensor.logarithms`
+    logs: dict[str, Callable[..., Any]] = {}
     #: why there is no derivative, if ``d`` is None and the result is continuous
     not_differentiable: str = ""
     #: the name of a native instruction, or a function ``native(n, *inputs)`` that builds the result
@@ -355,11 +356,6 @@ class ScalarOp(Op):
         wanted: Wanted,
     ) -> list[Any]:
         (g,) = given
-        dtype = outputs[0].type.dtype
-        if self.relative and dtype[0] == "f" and inputs[0].type.dtype == dtype:
-            found = divided(m, g, outputs[0], self.relative)
-            if found is not None:
-                return [m.mul(found[1], self.relative[found[0]](m, inputs[0]))]
         partials = self.partials(m, inputs, outputs, wanted)
         if "c" in [v.type.dtype[0] for v in (*inputs, outputs[0])]:  # complex
             partials = [p if p is None else _conj(m, p) for p in partials]
@@ -472,15 +468,41 @@ def _expression(m: Any, result: Any, values: Mapping[Variable, Any]) -> Any:
 
 
 def _times(m: Any, partial: Any, t: Any) -> Any:
-    """The product of a partial derivative, in any form that `ScalarOp.d` allows, with ``t``."""
+    """The product of a partial derivative, in any form that `ScalarOp.d` allows, with ``t``.
+
+    Where ``t`` is zero because a condition selects so, the product is, whatever the derivative is:
+    it may be infinite or NaN in a branch that is not taken.
+    """
     if isinstance(partial, Undefined):
         return partial
+    selected = _selected(t)
+    if selected is not None and not isinstance(partial, float):
+        condition, value = selected
+        return m.switch(condition, _times(m, partial, value), 0)
     if isinstance(partial, Inverse):
         return m.true_div(t, partial.of)
     if isinstance(partial, float):
         return t if partial == 1.0 else m.neg(t) if partial == -1.0 else m.mul(t, partial)
     dtype = getattr(getattr(partial, "type", None), "dtype", "")
-    return m.switch(partial, t, 0) if dtype == "bool" else m.mul(t, partial)
+    if dtype == "bool":
+        return m.switch(partial, t, 0)
+    return m.mul(t, partial)
+
+
+def _selected(t: Any) -> tuple[Any, Any] | None:
+    """A condition, and what ``t`` is where it holds, if ``t`` is 0 elsewhere; else None."""
+    node = t.owner
+    if getattr(getattr(node, "op", None), "scalar_op", None) is not TABLE["switch"]:
+        return None
+    condition, value, other = node.inputs
+    return (condition, value) if _is_zero(other) else None
+
+
+def _is_zero(x: Any) -> bool:
+    """Whether a variable is the constant 0, in any number of axes."""
+    while x.owner is not None and hasattr(x.owner.op, "new_order"):
+        x = x.owner.inputs[0]
+    return isinstance(x, Constant) and x.data.size == 1 and not x.data.any()
 
 
 def _conj(m: Any, partial: Any) -> Any:
@@ -584,7 +606,7 @@ class BinaryBitOp(BinaryScalarOp):
 #: The fields of a row that become class attributes; all others are facts.
 _FIELDS = {
     *("nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"),
-    *("compute", "output_dtypes", "connection_pattern", "relative"),
+    *("compute", "output_dtypes", "connection_pattern", "logs"),
 }
 _PLAIN = {"rule", "d", "native"}
 
@@ -623,7 +645,7 @@ def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
         the base class
     domain, range
         facts: intervals ``(lo, hi)`` on which it is defined and differentiable, and of its values
-    relative
+    logs
         see `ScalarOp`
     inverse
         fact: the name of ``g`` with ``g(f(x)) == x`` on the domain

@@ -10,6 +10,8 @@ import numpy as np
 from phintys.scalar import rules
 from phintys.scalar.op import Inverse, binary, lit, polynomial, unary
 
+_LOG2 = math.log(2)
+
 _HALF_PI = math.pi / 2
 
 
@@ -125,7 +127,7 @@ sinh = unary(
     "sinh",
     "Hyperbolic sine.",
     d=lambda m, x, y: m.cosh(x),
-    relative={"y": lambda m, x: 1 / m.tanh(x)},
+    logs={"y": lambda m, x: (m.abs(x), -0.5 * m.sign(x) * m.expm1(-2 * m.abs(x)))},
     native="sinh",
     inverse="arcsinh",
     odd=True,
@@ -137,16 +139,53 @@ cosh = unary(
     "cosh",
     "Hyperbolic cosine.",
     d=lambda m, x, y: m.sinh(x),
-    relative={"y": lambda m, x: m.tanh(x)},
+    logs={"y": lambda m, x: m.log_cosh(x)},
     native="cosh",
     even=True,
     range=(1, np.inf),
 )
+
+
+def _log_cosh_form(n: Any, x: Any) -> Any:
+    size, half = n.abs(x), n.sinh(n.mul(x, n.const(0.5, x)))
+    near = n.log1p(n.mul(n.const(2, x), n.mul(half, half)))
+    tail = n.log1p(n.exp(n.mul(n.const(-2, x), size)))
+    far = n.add(n.sub(size, n.const(_LOG2, x)), tail)
+    return n.select(n.lt(size, n.const(1, x)), near, far)
+
+
+log_cosh = unary(
+    "LogCosh",
+    "log_cosh",
+    "log(cosh(x)), without overflow.",
+    function="phintys.scalar.numeric.log_cosh",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: m.tanh(x),
+    native=_log_cosh_form,
+    even=True,
+    zero_at_zero=True,
+    range=(0, np.inf),
+)
+
+
+def _log_of_one_minus_tanh(m: Any, x: Any) -> Any:
+    """log(2 sigmoid(-2 x)), exact around 0, where the result is 0."""
+    twice = 2 * x
+    near = -m.log1p(m.expm1(m.minimum(twice, 2)) * lit(x, 0.5))
+    return m.switch(m.lt(x, 1), near, lit(x, _LOG2) - m.softplus(twice))
+
+
 tanh = unary(
     "Tanh",
     "tanh",
     "Hyperbolic tangent.",
     d=lambda m, x, y: 1 - m.sqr(y),
+    logs={
+        "1 + y": lambda m, x: (-m.softplus(-2 * x), 2),
+        "1 - y": lambda m, x: (-m.softplus(2 * x), 2),
+        "log(1 + y)": lambda m, x: _log_of_one_minus_tanh(m, -x),
+        "log(1 - y)": lambda m, x: _log_of_one_minus_tanh(m, x),
+    },
     native="tanh",
     odd=True,
     increasing=True,

@@ -33,7 +33,6 @@ from phintys.graph.vectorize import vectorize_graph
 from phintys.inner.from_graph import OpFromGraph
 from phintys.memo import Memo
 from phintys.scalar.conversion import converted
-from phintys.scalar.quotients import divided
 from phintys.scalar.type import ScalarType, as_scalar
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -272,14 +271,8 @@ class Blockwise(Op):
     ) -> list[Variable]:
         core = self._core_of(outputs)
         items = [_item(g, out) for g, out in zip(cotangents, core.outputs)]
-        seeds, given = (items, cotangents), items
-        if getattr(self.core_op, "has_quotients", False):  # the core op is given one if this one is
-            quotient = divided(functions, cotangents[0], outputs[0], ("y",))
-            if quotient is not None and isinstance(items[0], TensorVariable):
-                seeds = items, [quotient[1]]
-                given = [items[0] / core.outputs[0]]
-        found = pull_back_node(core, connection_pattern(core), given, [True] * core.nin)
-        return self._batched(dict(found), core, inputs, outputs, seeds, inputs)
+        found = pull_back_node(core, connection_pattern(core), items, [True] * core.nin)
+        return self._batched(dict(found), core, inputs, outputs, (items, cotangents), inputs)
 
     def pushforward(
         self, inputs: Tensors, outputs: Tensors, tangents: Sequence[Variable]

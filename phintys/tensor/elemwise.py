@@ -571,3 +571,18 @@ def zeros_of(x: TensorVariable) -> TensorVariable:
 def one() -> TensorConstant:
     """The length 1 as a shape entry."""
     return convert.constant(1, dtype="int64")
+
+
+# ==================================================================== what computes a variable
+
+
+def scalar_op_name(node: Apply | None) -> str | None:
+    """The name of the scalar function that an elementwise node applies, or None."""
+    if node is None or type(node.op) is not Elemwise:
+        return None
+    return node.op.scalar_op.name
+
+
+def function_of(v: Variable) -> tuple[str | None, list[Variable]]:
+    """The name of the elementwise function that computes a variable, and its arguments."""
+    return scalar_op_name(v.owner), [] if v.owner is None else list(v.owner.inputs)

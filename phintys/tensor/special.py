@@ -180,7 +180,7 @@ class LogSumExp(_Exponentials):
         return sum_over(self._weights(x, out) * t, self.axis)
 
     def _weights(self, x: TensorVariable, out: TensorVariable) -> TensorVariable:
-        return functions.exp(x - keep_dims(out, self.axis or ()))
+        return functions.exp_diff(x, keep_dims(out, self.axis or ()))
 
     def _lower(self, b: Builder[V], x: V) -> V:
         top = b.map(_finite_or_zero, b.reduce("max", x, self.axis or ()))

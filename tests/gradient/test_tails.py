@@ -6,13 +6,10 @@ from functools import partial
 
 import mpmath as mp
 import numpy as np
-import pytest
 from mpmath import mp as exact
 
 import phintys
 import phintys.tensor as pt
-from phintys.scalar import quotients
-from phintys.tensor.elemwise import functions
 
 exact.dps = 60
 
@@ -67,32 +64,3 @@ def test_narrow_floats():
         assert g.type.dtype == dtype
         found = phintys.function([x], g)(np.asarray([-12, 0, 12], dtype))
         np.testing.assert_allclose(found, [1, 0.5 - 2 / np.sqrt(np.pi), -24.0825], rtol=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("build", "form"),
-    [
-        (lambda g, y: g / y, "y"),
-        (lambda g, y: -(g * 3) / (y * 3), "y"),
-        (lambda g, y: (g / 2) / (1 + y), "1 + y"),
-        (lambda g, y: g / (y + 1.0), "1 + y"),
-        (lambda g, y: g / (1 - y), "1 - y"),
-        (lambda g, y: g / (1 + -y), "1 - y"),
-        (lambda g, y: g / (1 - -y), "1 + y"),
-        (lambda g, y: g * y, None),
-        (lambda g, y: g / (2 + y), None),
-        (lambda g, y: g / (y - 1), None),
-        (lambda g, y: (g + 1 / y) * 2, None),
-        (lambda g, y: g / (1 + y + g), None),
-    ],
-)
-def test_quotients(build, form):
-    g, y = pt.dvector("g"), pt.dvector("y")
-    given = build(g, y)
-    found = quotients.divided(functions, given, y, ("y", "1 + y", "1 - y"))
-    assert (found and found[0]) == form
-    if found is not None:
-        divisor = {"y": y, "1 + y": 1 + y, "1 - y": 1 - y}[form]
-        values = np.array([0.5, -2.0]), np.array([3.0, 0.25])
-        a, b = phintys.function([g, y], [given, found[1] / divisor], mode="FAST_COMPILE")(*values)
-        np.testing.assert_allclose(a, b)

@@ -240,9 +240,7 @@ def derivatives(name: str, xs: list[Any]) -> dict[Order, Any]:
 
 def variables(name: str, dtype: str) -> list[Any]:
     """The arguments of a row: floats, or integers where `VALUES` has integers alone."""
-    kinds = [
-        "int8" if (name, i) == ("polygamma", 0) else dtype for i in range(arity(TABLE[name]))
-    ]
+    kinds = ["int8" if (name, i) == ("polygamma", 0) else dtype for i in range(arity(TABLE[name]))]
     return [getattr(scalars, kind)(f"x{i}") for i, kind in enumerate(kinds)]
 
 
@@ -336,7 +334,9 @@ def main() -> int:
                     head = f"{name:20} {dtype} {number} {worst.size:8.1e} {verdict:>10}"
                     why = EXCEPTIONS.get((name, dtype, number), "")
                     failed += worst.above > 0 and not why
-                    print(f"{head} of {worst.count:3} {worst.text} {why and f'({why})'}", flush=True)
+                    print(
+                        f"{head} of {worst.count:3} {worst.text} {why and f'({why})'}", flush=True
+                    )
     return failed > 0
 
 

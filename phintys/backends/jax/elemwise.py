@@ -47,9 +47,7 @@ TRACE_TIME_OPS.extend([Elemwise, ScalarOp, CAReduce, DimShuffle])
 #: 0, and at infinity in some versions
 NATIVE_FIRST = frozenset(("int_div", "mod", "sinc"))
 #: scalar ops that SciPy computes in a callback, since JAX is less accurate
-INACCURATE = frozenset(
-    ("hyp2f1", "spence", "zeta", "poch", "expi", "polygamma", "beta", "betaln")
-)
+INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "expi", "polygamma", "beta", "betaln"))
 #: the same, since the JAX function does not terminate for some arguments, such as the least integer
 ENDLESS = frozenset(("exp1", "gcd", "lcm"))
 

@@ -16,7 +16,6 @@ from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.scalar.dtypes import is_complex, real_of
-from phintys.scalar.quotients import divided
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
@@ -43,8 +42,6 @@ class Det(MatrixOp):
 
     # ----- class and static shape
     __props__ = ()
-    #: whether the derivative is simpler where the cotangent is divided by the result
-    has_quotients = True
     gufunc_signature = "(m,m)->()"
 
     def make_node(self, x: TensorLike) -> Apply:
@@ -64,16 +61,19 @@ class Det(MatrixOp):
 
     # ----- derivative: the cofactors
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
-        (x,), (found,), (g,) = inputs, outputs, cotangents
-        quotient = None if is_complex(found.type.dtype) else divided(functions, g, found, ("y",))
-        if quotient is not None:  # that of the logarithm, where the determinant may overflow
-            return [match_dtype(_inverse(adjoint(x)) * quotient[1], x)]
+        (x,), (g,) = inputs, cotangents
         return [match_dtype(DetCotangent()(x, g), x)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x,), (found,), (t,) = inputs, outputs, tangents
         g = found.zeros_like() + 1
         return [match_dtype(sum_over(conjugate(DetCotangent()(x, g)) * t), found)]
+
+    @staticmethod
+    def scaled_form(x: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
+        """The logarithm of the size of determinants, and their signs."""
+        sign, size = slogdet(x)
+        return size, sign
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:

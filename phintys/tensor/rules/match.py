@@ -13,6 +13,7 @@ from phintys.rewriting.unify import OpPattern
 from phintys.scalar import dtypes
 from phintys.tensor.convert import constant, literal_type
 from phintys.tensor.elemwise import Elemwise, cast, functions
+from phintys.tensor.elemwise import scalar_op_name as scalar_op_name
 from phintys.tensor.variable import TensorConstant
 
 Producers = Sequence[Any]
@@ -53,13 +54,6 @@ def number(v: Variable) -> Any:
         value = v.data if v.data.size == 1 else v.unique_value
         found = v.__dict__["_cached_number"] = None if value is None else value.item()
     return found
-
-
-def scalar_op_name(node: Apply | None) -> str | None:
-    """The name of the scalar function that an elementwise node applies, or None."""
-    if node is None or type(node.op) is not Elemwise:
-        return None
-    return node.op.scalar_op.name
 
 
 def applied(v: Variable, name: str) -> Apply | None:

@@ -17,17 +17,12 @@ from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
 from phintys.tensor.elemwise import DimShuffle, functions
 from phintys.tensor.index_ops import (
-    AdvancedIncSubtensor,
     AdvancedSubtensor,
-    IncSubtensor,
     Subtensor,
 )
 from phintys.tensor.reduce import Argmax, Argmin, Max, Min, Sum, keep_dims
 from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
-from phintys.tensor.rules.axes import is_length_of
-from phintys.tensor.rules.fills import fill_number
 from phintys.tensor.rules.match import (
-    applied,
     argument,
     at,
     is_float,
@@ -40,7 +35,6 @@ from phintys.tensor.rules.stable import factors, product
 from phintys.tensor.rules.through import MOST_MOVES
 from phintys.tensor.shape import SpecifyShape
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
-from phintys.tensor.static import entries
 from phintys.tensor.variable import TensorVariable
 
 TAGS = ("symbolic_op_recognition", "fast_compile", "rows")
@@ -193,154 +187,6 @@ def recognise_softmax(ctx: Context, node: Apply) -> Replacement:
         return None
     top[top.index(exp)] = Softmax(axis=reduced_axes(inner))(x)
     return like(node, product(top))
-
-
-#: The ops that put elements back where these ops have read them.
-BACK = {
-    AdvancedSubtensor: AdvancedIncSubtensor,
-    DimShuffle: DimShuffle,
-    JoinDims: SplitDims,
-    Reshape: Reshape,
-    SplitDims: JoinDims,
-    Subtensor: IncSubtensor,
-}
-WRITES = (AdvancedIncSubtensor, IncSubtensor)
-
-
-@rule(
-    "x * (inc(0, y / x[i], i) - sum(x * inc(0, y / x[i], i))) -> inc(0, y, i) - x * sum(y)",
-    ops=[TABLE["mul"]],
-    where=some("sub"),
-    phase="rows",
-    law="finite",
-    tags=("local_logsoftmax_grad",),
-    tested_on=(
-        "grad(log(special.softmax(M, axis=1)[:, 0]).sum(), M)",
-        "grad(log(special.softmax(M, axis=0)[k, k]).sum(), M)",
-        "grad((v * log(special.softmax(M, axis=1).reshape((3, -1)))[:, 1]).sum(), M)",
-        "grad(sum(v * log((y := special.softmax(v)).dimshuffle('x', 0)) + 2 * y), v)",
-    ),
-)
-def derivative_of_log(ctx: Context, node: Apply) -> Replacement:
-    """The derivative of ``log(softmax[i])`` as that of ``log_softmax[i]``.
-
-    Applies to other moves of elements than by index too, and to terms of a sum of derivatives.
-    """
-    for x, difference in (node.inputs, node.inputs[::-1]) if len(node.inputs) == 2 else ():
-        made = applied(difference, "sub")
-        if made is None or x.owner is None or type(x.owner.op) is not Softmax:
-            continue
-        g, below = made.inputs
-        total, kept = reduction(below, Sum)
-        if total is None or not (kept or below.type.ndim == 0):
-            continue
-        if reduced_axes(total) != reduced_axes(x.owner):
-            continue
-        weighted = applied(total.inputs[0], "mul")
-        if weighted is None or {*weighted.inputs} != {x, g} or len(weighted.inputs) != 2:
-            continue
-        new = _without_divisors(x, _terms(g, ctx), total)
-        return None if new is None else like(node, new)
-    return None
-
-
-def _without_divisors(x: Variable, terms: list[Variable], total: Apply) -> Variable | None:
-    """``x * (g - sum(x * g))`` where ``g`` is a sum of terms, one of them divided by ``x``.
-
-    ``total`` is the sum of ``x * g``.
-    """
-    found = [_multiplied(v, x) for v in terms]
-    whole = [v for v in found if v is not None]
-    rest = [v for v, new in zip(terms, found) if new is None]
-    if not whole or not all(_like(v, x) for v in (*whole, *rest)):
-        return None
-    axes = reduced_axes(total)
-    g = functions.add(*whole) if len(whole) > 1 else whole[0]
-    new = functions.sub(g, functions.mul(x, keep_dims(total.op(g), axes)))
-    if rest:
-        g = functions.add(*rest) if len(rest) > 1 else rest[0]
-        weighted = keep_dims(total.op(functions.mul(g, x)), axes)
-        new = functions.add(new, functions.mul(x, functions.sub(g, weighted)))
-    return new
-
-
-def _like(v: Variable, x: Variable) -> bool:
-    """Whether two tensors have the same dtype, and none is broadcast to the other."""
-    return v.type.dtype == x.type.dtype and v.type.broadcastable == x.type.broadcastable
-
-
-def _terms(v: Variable, ctx: Context) -> list[Variable]:
-    """The terms of a sum, also of sums in it that are used once; the variable, if it is not one."""
-    found: list[Variable] = []
-    stack = [v]
-    while stack:
-        w = stack.pop()
-        made = applied(w, "add")
-        if made is None or not (w is v or ctx.single_use(w)):
-            found.append(w)
-        else:
-            stack.extend(reversed(made.inputs))
-    return found
-
-
-def _multiplied(v: Variable, x: Variable) -> Variable | None:
-    """``x * v``, if ``v`` is ``y / x``, or this at some places and zero elsewhere; else None.
-
-    The elements of ``x`` are moved to the divisor, and those of the quotient back.  `second`, which
-    does not compute its first argument, keeps the error if ``y`` has other lengths.
-    """
-    back: list[Apply] = []
-    while (made := v.owner) is not None and type(made.op) in (*BACK, *WRITES):
-        if len(back) == MOST_MOVES:
-            return None
-        back.append(made)
-        v = made.inputs[1 if type(made.op) in WRITES else 0]
-    quotient = applied(v, "true_div")
-    if quotient is None or not back:
-        return None
-    new, divisor = quotient.inputs
-    if not _like(new, v):
-        return None
-    moves, base = _moves(divisor)
-    if base is not x or len(moves) != len(back):
-        return None
-    new = functions.second(divisor, new)
-    for there, here in zip(moves, reversed(back)):
-        if not _moves_back(there, here):
-            return None
-        first = here.inputs[:1] if type(here.op) in WRITES else []
-        new = here.op(*first, new, *here.inputs[len(first) + 1 :])
-    return new
-
-
-def _moves_back(there: Apply, here: Apply) -> bool:
-    """Whether a node moves elements back to where another has read them; zeros elsewhere.
-
-    Axes of length 1 that were dropped are put back.
-    """
-    kind, x = type(here.op), there.inputs[0]
-    if kind is not BACK.get(type(there.op)):
-        return False
-    if kind in WRITES:
-        same = here.op.idx_list == there.op.idx_list and here.inputs[2:] == there.inputs[1:]
-        return same and _like(here.inputs[0], x) and fill_number(here.inputs[0]) == 0
-    if kind is DimShuffle:
-        taken = there.op.new_order
-        order = [o if o == "x" else taken[o] for o in here.op.new_order]
-        return len(order) == x.type.ndim and all(
-            o == i or (o == "x" and i not in taken and x.type.broadcastable[i])
-            for i, o in enumerate(order)
-        )
-    if kind is JoinDims:
-        axes = here.op.axis_range
-        return axes.start == there.op.axis and len(axes) == len(entries(there.inputs[1]))
-    if kind is SplitDims and here.op.axis != there.op.axis_range.start:
-        return False
-    axes = there.op.axis_range if kind is SplitDims else range(x.type.ndim)
-    lengths = entries(here.inputs[1])
-    return len(lengths) == len(axes) and all(
-        is_length_of(n, x, a, False) for n, a in zip(lengths, axes)
-    )
 
 
 @rule(

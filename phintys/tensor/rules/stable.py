@@ -12,6 +12,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
+from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm
 from phintys.tensor.rules.language import stable
 from phintys.tensor.rules.match import (
     applied,
@@ -68,10 +69,6 @@ SPECIAL_FUNCTIONS = [
     stable("-1 + erf(x) -> -1 * erfc(x)", "local_erf_minus_one"),
     stable("1 + -1 * erfc(x) -> erf(x)", "local_one_minus_erfc"),
     stable("-1 + erfc(x) -> -1 * erf(x)", "local_one_minus_erfc"),
-    stable(
-        "log(erfc(x)) -> switch(lt(x, 1), log1p(-1 * erf(x)), log(erfcx(x)) + -1 * sqr(x))",
-        "local_log_erfc",
-    ),
     stable("log(i0(x)) -> log(i0e(x)) + abs(x)", "local_log_iv", law="finite"),
     stable("i1(x) / i0(x) -> i1e(x) / i0e(x)"),
     stable("(y / i0(x)) * i1(x) -> y * (i1e(x) / i0e(x))"),
@@ -116,6 +113,64 @@ def log_of_sum_of_exponentials(node: Apply, terms: Sequence[Variable]) -> Replac
     for x in exponents[1:]:
         new = functions.logaddexp(new, x)
     return like(node, new)
+
+
+@rule(
+    "log(factor * exp(exponent)) -> exponent + log(factor)",
+    ops=[TABLE[str(name)] for name in LOGARITHMS],
+    phase="stabilize",
+    law="accurate",
+    tags=("local_log_erfc", "local_logsoftmax_grad", "fast_compile"),
+    tested_on=(
+        "log(0.5 * exp(x))",
+        "log(exp(x) / (sqr(y) + 1))",
+        "log(exp(x) / exp(y))",
+        "log(exp(x) * y)",
+        "log1p(2 * exp(x))",
+        "log1p(x * exp(y))",
+        "log(exp(x) + 2)",
+        "log(exp(x) * 0.5 + 2 * exp(y))",
+        "log(x * exp(y) + z)",
+        "log(sqr(x) * sqrt(exp(y)))",
+        "log(x**3 * 2)",
+        "log(x**y)",
+        "log(neg(x * exp(y)))",
+        "log(abs(x * exp(y)))",
+        "log(reciprocal(exp(x)))",
+        "log(cosh(x))",
+        "log(sinh(x))",
+        "log(softplus(x))",
+        "log(1 - tanh(x))",
+        "log(0.5 + 0.5 * erf(x))",
+        "log(erfc(x))",
+        "log(erfc(x) / 2)",
+        "log1p(erf(x))",
+        "log1p(-erf(x))",
+        "log1p(tanh(x))",
+        "log1p(-tanh(x))",
+        "log(1 + tanh(x))",
+        "log(sigmoid(x) * sigmoid(y))",
+        "log(switch(lt(x, y), sigmoid(x), 1 - sigmoid(y)))",
+        "log(switch(lt(x, y), exp(x), y))",
+        "log2(exp(x) * 3)",
+        "log10(exp(x) * y)",
+        "log(sum(2 * exp(v)))",
+        "log(sum(sqr(w) * exp(v)))",
+        "log(sum(sqr(M) * exp(N), axis=1))",
+        "log(mean(exp(M), axis=0))",
+        "log(prod(sqr(v)))",
+        "log(prod(sqr(M) * exp(N), axis=0))",
+        "log((2 * exp(M)).T[:, 1])",
+        "log(2 * special.softmax(M, axis=1)[:, 0])",
+        "log(concatenate([exp(v), sigmoid(v), [2.0]]))",
+        "log(stack([exp(s), sqr(t)]))",
+        "log(3 * linalg.det(Q))",
+        "log(exp(f) * v)",
+    ),
+)
+def logarithm_of_scaled(ctx: Context, node: Apply) -> Replacement:
+    """Applies to products, powers, sums and selections; see `phintys.tensor.logarithms`."""
+    return stable_logarithm(node)
 
 
 # ------------------------------------------------------------- factors of products and quotients

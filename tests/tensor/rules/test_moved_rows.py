@@ -14,14 +14,12 @@ from tiers import rest
 
 import phintys
 import phintys.tensor as pt
-from phintys.errors import ShapeError
 from phintys.gradient import grad
 from phintys.graph.traversal import io_toposort
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rule import Equation
 from phintys.tensor.elemwise import DimShuffle, Elemwise
-from phintys.tensor.reduce import Sum
 from phintys.tensor.rules import RULES
 
 MOVES = {
@@ -47,8 +45,6 @@ MOVES = {
 }
 #: moves, as seen from the result
 AFTER = {**MOVES, "stack": lambda x: pt.stack([x, x])}
-#: moves before a logarithm whose derivatives are not accurate: no rule knows how they move back
-NO_WAY_BACK = ("broadcast_to", "diagonal", "specify_shape")
 #: values of the variables of the examples: exponentials of some are 0
 VALUES = {
     "M": np.array([[-1e3, 0.1, 0.2], [0.3, 0.5, -1e3]]),
@@ -71,7 +67,7 @@ ROWS = sorted(
         for text in r.tested_on
     }
 )
-ROWS = [text for text in ROWS if is_of_rows(text)]
+ROWS = [t for t in ROWS if is_of_rows(t) and {v.name for v in build(t)[1]} <= VALUES.keys()]
 #: the example that ``make test`` takes with every move, the others as they are
 WITH_ALL_MOVES = "log(special.softmax(M, axis=1))"
 
@@ -143,13 +139,12 @@ def check(out, expected, of):
 
 @pytest.mark.parametrize("text, between, out, stable", CASES)
 def test_moved_rows(text, between, out, stable):
-    softmax = "softmax(" in text and between in NO_WAY_BACK
     for name, move in AFTER.items():
         moved = fits(move, out)
         if moved is None:
             continue
         try:
-            check(moved, move(stable), [values] if softmax else [values, derivatives])
+            check(moved, move(stable), [values, derivatives])
         except AssertionError as error:
             raise AssertionError(f"{name}, {between} of {text}: {error}") from error
 
@@ -171,78 +166,6 @@ def test_any_number_of_logarithms_of_one_softmax(n):
     expected = grad(sum(stable[t, 0] for t in range(n)), m)
     results = phintys.function([m], [found, expected])(value)
     np.testing.assert_allclose(*results, rtol=1e-12)
-
-
-def weighted(x, g, **options):
-    """The form of derivatives of softmax."""
-    return x * (g - pt.sum(x * g, axis=1, keepdims=True, **options))
-
-
-def placed(x, y):
-    """The form of derivatives of what is read from the first column."""
-    zeros = pt.alloc(np.zeros((), x.dtype), x.shape[0], x.shape[1])
-    return pt.inc_subtensor(zeros[:, 0], y / x[:, 0])
-
-
-def as_written(out, given):
-    (found,) = rewrite_graph([out], include=("fast_run",), clone=True)
-    with np.errstate(all="ignore"):
-        values = evaluate([out, found], given)
-    np.testing.assert_allclose(values[1], values[0], rtol=1e-6)
-    assert values[1].dtype == values[0].dtype
-    return found
-
-
-def test_other_divisors_and_sums_over_other_axes_are_kept():
-    """Only derivatives of softmax over the axes of the sum lose their divisors."""
-    m, x, y = pt.dmatrix("m"), pt.dmatrix("x"), pt.dvector("y")
-    rng = np.random.default_rng(0)
-    given = {m: rng.normal(size=(3, 4)), x: rng.normal(size=(3, 4)), y: rng.normal(size=3)}
-    given[x][1] = np.nan, 0, np.inf, 1
-    for p in (x, pt.special.softmax(m, axis=0), pt.special.softmax(m, axis=1)):
-        with_rows = weighted(p, placed(p, y)) + pt.special.softmax(m, axis=1)
-        found = rewrite_graph(with_rows, include=("rows",), clone=True)
-        nodes = io_toposort([], [found])
-        kept = any(str(n.op).startswith("True_div") for n in nodes)
-        assert kept == (p.owner is None or p.owner.op.axis != (1,))
-        as_written(with_rows, given)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_dtype_of_the_sum(dtype):
-    m, y = pt.fmatrix("m"), pt.fvector("y")
-    p = pt.special.softmax(m, axis=1)
-    given = {m: np.float32([[0, 1, 2], [2, 0.5, 1]]), y: np.float32([3, -1])}
-    for options in ({"dtype": dtype}, {"acc_dtype": dtype}):
-        found = rewrite_graph(weighted(p, placed(p, y), **options), include=("rows",))
-        (total,) = {n.op for n in io_toposort([], [found]) if isinstance(n.op, Sum)}
-        assert options.items() <= total.__dict__.items()
-        as_written(weighted(p, placed(p, y), **options), given)
-
-
-def test_axes_are_split_where_they_were_joined():
-    m, y = pt.tensor("m", shape=(None,) * 4), pt.dmatrix("y")
-    p = pt.special.softmax(m, axis=(0, 1, 2, 3))
-    a = p.dimshuffle(0, 2, 1, 3)
-    b = pt.join_dims(a, 0, 2).dimshuffle(1, 2, 0)
-    quotient = y / pt.join_dims(b, 0, 2)
-    rng = np.random.default_rng(0)
-    given = {m: rng.normal(size=(2, 2, 2, 2)), y: rng.normal(size=(4, 4))}
-    for axis in (0, 1):
-        back = pt.split_dims(quotient, b.shape[:2], axis).dimshuffle(2, 0, 1)
-        g = pt.split_dims(back, a.shape[:2], axis).dimshuffle(0, 2, 1, 3)
-        as_written(p * (g - pt.sum(p * g)), given)
-
-
-def test_quotients_of_other_lengths_raise():
-    m, y = pt.dmatrix("m"), pt.dmatrix("y")
-    p = pt.special.softmax(m, axis=1)
-    out = weighted(p, (y / p.reshape((-1, 2))).reshape(p.shape))
-    for mode in ("FAST_RUN", "FAST_COMPILE"):
-        f = phintys.function([m, y], out, mode=mode)
-        f(np.zeros((3, 4)), np.ones((6, 2)))
-        with pytest.raises(ShapeError):
-            f(np.zeros((3, 4)), np.ones((2, 6)))
 
 
 def test_graphs_without_rows_are_not_searched(monkeypatch):

@@ -1,0 +1,207 @@
+"""Logarithms of products, powers, sums and selections, computed without the number itself.
+
+The argument is written in scaled form (see `phintys.tensor.scaled`); the logarithm of ``factor *
+exp(exponent)`` is ``exponent + log(factor)``.
+
+Two users need the same result: the rule that replaces logarithms, and the gradient, which
+differentiates it in the place of the logarithm.  So value and derivatives are stable together,
+whatever else is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+
+from phintys.gradient.forms import OtherForm, differentiated_as
+from phintys.graph.traversal import ancestors
+from phintys.graph.variable import Apply, Variable
+from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.scaled import (
+    Gain,
+    Scaled,
+    coefficient,
+    composition_of,
+    constant_log,
+    is_float,
+    number,
+    spread,
+    stated_log,
+    stated_with_one,
+    sum_of,
+)
+
+#: The functions that are replaced, by name; the base, or None for the natural logarithm.
+LOGARITHMS: dict[str, float | None] = {"log": None, "log1p": None, "log2": 2, "log10": 10}
+
+#: Nodes that are looked at for one logarithm, at most.
+MOST_NODES = 200
+
+#: Where exponents differ by more, the smaller number is below rounding of the larger one.
+FAR = 40.0
+
+
+def stable_logarithm(node: Apply) -> Variable | None:
+    """The result of a logarithm, computed from exponents; None where that gains nothing.
+
+    ``node`` applies one of `LOGARITHMS`.
+    """
+    return _result(node, _region(node.inputs[0], ()))
+
+
+def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | None:
+    """`stable_logarithm`, for the derivative."""
+    nodes = _region(node.inputs[0], kept)
+    result = _result(node, nodes)
+    if result is None:
+        return None
+    known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
+    known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
+    used = ancestors([result], blockers=known)
+    return OtherForm(result, [v for v in used if v in known])
+
+
+def _result(node: Apply, region: Sequence[Apply]) -> Variable | None:
+    (x,), (out,) = node.inputs, node.outputs
+    name = scalar_op_name(node)
+    if name is None or not is_float(out) or not is_float(x):
+        return None
+    found = _whole(x, name == "log1p")
+    if found is None:
+        found = _log_of_one_plus(x, region) if name == "log1p" else _log(x, region)
+    if found is None:
+        return None
+    if (base := LOGARITHMS[name]) is not None:
+        found = functions.mul(found, 1 / math.log(base))
+    return spread(cast(found, out.type.dtype), x)
+
+
+def _scaled(x: Variable, region: Sequence[Apply], least: Gain) -> Scaled | None:
+    """The scaled form of ``x``; None where its exponent gains less than ``least``."""
+    gains = _gains(region)
+    if gains.get(x, Gain.NOTHING) < least:
+        return None
+    forms: dict[Variable, Scaled] = {}
+    for node in region:
+        out = node.outputs[0]
+        compose = composition_of(node)
+        if out in gains and compose is not None:
+            least = Gain.OF_SUM if compose.adds else Gain.OF_PRODUCT
+            given = [
+                forms[v] if gains.get(v, Gain.NOTHING) >= least else Scaled(None, v)
+                for v in compose.of(node)
+            ]
+            forms[out] = compose.form(node, given)
+    return forms[x]
+
+
+def _whole(x: Variable, with_one: bool) -> Variable | None:
+    """The logarithm of ``x``, or of ``1 + x``, if a row states that as a whole."""
+    terms = [x] if with_one else function_of(x)[1] if scalar_op_name(x.owner) == "add" else []
+    rest = [v for v in terms if number(v) != 1]
+    form = "y"
+    if len(rest) == 1 and (with_one or len(terms) == 2):
+        factor, x = coefficient(rest[0])
+        form = "1 + y" if factor == 1 else "1 - y" if factor == -1 else ""
+    elif with_one:
+        return None
+    if x.owner is None or type(x.owner.op) is not Elemwise:
+        return None
+    name = f"log({form})"
+    if name not in x.owner.op.scalar_op.logs:
+        return None
+    found, _ = stated_log(name, x.owner)
+    return found
+
+
+def _log(x: Variable, region: Sequence[Apply]) -> Variable | None:
+    form = _scaled(x, region, Gain.OF_PRODUCT)
+    return None if form is None else _logarithm(form, x.type.dtype)
+
+
+def _logarithm(form: Scaled, dtype: str) -> Variable | None:
+    """The logarithm of a number in scaled form; None for 0."""
+    logarithm = None if form.factor is None else _log_of_factor(form.factor, dtype)
+    return sum_of(form.exponent, logarithm)
+
+
+def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
+    """``log(factor)``, None for 0; a divisor of a positive number has a logarithm of its own."""
+    known = number(factor)
+    if known is not None and known > 0:
+        return constant_log(known, dtype)
+    name, inputs = function_of(factor)
+    if name == "reciprocal":
+        return functions.neg(functions.log(cast(inputs[0], dtype)))
+    if name == "true_div" and (known := number(inputs[0])) is not None and known > 0:
+        below = functions.log(cast(inputs[1], dtype))
+        above = constant_log(known, dtype)
+        return functions.neg(below) if above is None else functions.sub(above, below)
+    if name == "neg" and (inner := function_of(inputs[0]))[0] == "expm1":
+        return functions.log1mexp(*inner[1])
+    return functions.log(cast(factor, dtype))
+
+
+def _log_of_one_plus(x: Variable, region: Sequence[Apply]) -> Variable | None:
+    """``log(1 + x)`` from the exponent of ``x``, or the logarithm that its function states."""
+    found = stated_with_one(1.0, x)
+    if found is not None:
+        return _logarithm(found, x.type.dtype)
+    form = _scaled(x, region, Gain.OF_SUM)
+    if form is None or form.exponent is None:
+        return None
+    weight = 1.0
+    if form.factor is not None:
+        weight = number(form.factor) or 0.0
+        if not weight:
+            return _of_any_weight(form.exponent, form.factor, x.type.dtype)
+    size = constant_log(abs(weight), x.type.dtype)
+    exponent = form.exponent if size is None else functions.add(form.exponent, size)
+    return functions.softplus(exponent) if weight > 0 else functions.log1mexp(exponent)
+
+
+def _of_any_weight(exponent: Variable, factor: Variable, dtype: str) -> Variable:
+    """``log(1 + factor * exp(exponent))``; where the exponent is large, the 1 does not count."""
+    large = functions.add(exponent, functions.log(cast(factor, dtype)))
+    near = functions.exp_diff(functions.minimum(exponent, FAR), 0)
+    near = functions.log1p(functions.mul(factor, near))
+    return functions.switch(functions.gt(exponent, FAR), large, near)
+
+
+def _region(x: Variable, stop: Container[Variable]) -> list[Apply]:
+    """The nodes that compose ``x``, in topological order; at most `MOST_NODES`."""
+    order: list[Apply] = []
+    seen: set[Apply] = set()
+    stack: list[tuple[Variable, bool]] = [(x, False)]
+    while stack:
+        v, done = stack.pop()
+        node = v.owner
+        if node is None or (not done and (node in seen or v in stop)):
+            continue
+        if done:
+            order.append(node)
+            continue
+        compose = composition_of(node)
+        if compose is None or not is_float(v) or len(seen) == MOST_NODES:
+            continue
+        seen.add(node)
+        stack.append((v, True))
+        stack.extend((w, False) for w in compose.of(node) if is_float(w))
+    return order
+
+
+def _gains(nodes: Sequence[Apply]) -> dict[Variable, Gain]:
+    """The results of nodes whose scaled form has an exponent, and where that is of use."""
+    found: dict[Variable, Gain] = {}
+    for node in nodes:
+        compose = composition_of(node)
+        if compose is None:
+            continue
+        gain = max([compose.gain(node), *[found.get(v, Gain.NOTHING) for v in compose.of(node)]])
+        if gain > (Gain.OF_PRODUCT if compose.adds else Gain.NOTHING):
+            found[node.outputs[0]] = gain
+    return found
+
+
+for _name in LOGARITHMS:
+    differentiated_as(getattr(functions, _name), differentiated_form)
