@@ -1,0 +1,14 @@
+"""The table of densities: all rows, by name."""
+
+from __future__ import annotations
+
+import density_discrete
+import density_joint
+import density_positive
+import density_real
+
+TABLE = {
+    density.name: density
+    for module in (density_real, density_positive, density_discrete, density_joint)
+    for density in module.DENSITIES
+}

@@ -1,0 +1,156 @@
+"""The truths of densities: computed with as many digits as it takes, and stored.
+
+``truths/NAME.npz`` holds for each dtype the points, the numbers and their conditions.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import density_series as mp
+import mpmath
+import numpy as np
+from density_row import LABELS, Density
+from mpmath import mpf
+
+FOLDER = Path(__file__).parent / "truths"
+DTYPES = ("float64", "float32")
+FIRST_DIGITS = 50
+MOST_DIGITS = 6400
+#: what differs less between two numbers of digits is right
+CLOSE = mpf(10) ** -17
+#: smaller numbers are zero in every dtype, and larger ones infinite
+SMALLEST, LARGEST = mpf(10) ** -330, mpf(10) ** 320
+#: the bits of a condition that are stored
+BITS_OF_CONDITION = 8
+DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Truths:
+    """Arrays of a row for each point; ``numbers`` and ``conditions`` have a column for each quantity.
+
+    A condition is the number's absolute value plus its relative derivatives in all inputs.  NaN
+    stands for what does not exist, such as a derivative at a kink.
+    """
+
+    points: np.ndarray
+    numbers: np.ndarray
+    conditions: np.ndarray
+
+
+def truths(density: Density, dtype: str) -> Truths:
+    """The stored truths, or those that are computed now if the stored ones have other points."""
+    points = density.points(dtype)
+    stored = load(density, dtype)
+    if stored is not None and np.array_equal(stored.points, points):
+        return stored
+    return compute(density, points)
+
+
+def compute(density: Density, points: np.ndarray) -> Truths:
+    found = [exact(density, point) for point in points]
+    numbers, conditions = (np.array(part) for part in zip(*found, strict=True))
+    return Truths(points, numbers, conditions)
+
+
+def exact(density: Density, point: np.ndarray) -> tuple[list[float], list[float]]:
+    """The quantities at a point, and their conditions.
+
+    The number of digits is doubled until nothing changes.
+
+    Raises
+    ------
+    ArithmeticError
+        if `MOST_DIGITS` are too few
+    """
+    digits = FIRST_DIGITS
+    before = with_digits(density, point, digits)
+    while digits < MOST_DIGITS:
+        digits *= 2
+        found = with_digits(density, point, digits)
+        if all(agree(*pair) for pair in zip(before, found, strict=True)):
+            half = len(found) // 2
+            return [to_float(q) for q in found[:half]], [short(to_float(q)) for q in found[half:]]
+        before = found
+    raise ArithmeticError(f"{density.name} at {point}: {MOST_DIGITS} digits are too few")
+
+
+def with_digits(density: Density, point: np.ndarray, digits: int) -> list[mpf]:
+    """The quantities, then their conditions, computed with this number of digits."""
+    with mpmath.workdps(digits):
+        inputs = [
+            int(x) if kind in LABELS else mp.variable(k, float(x))
+            for k, (kind, x) in enumerate(zip(density.kinds, point, strict=True))
+        ]
+        terms = mp.series(density.truth(mp, *inputs)).terms
+        places = [(k,) for k in density.differentiated]
+        places = [(), *places, *(2 * place for place in places)]
+        numbers = [derivative(terms, place) for place in places]
+        return numbers + [condition(terms, place, point) for place in places]
+
+
+def derivative(terms: dict[tuple[int, ...], mpf], place: tuple[int, ...]) -> mpf:
+    """The derivative in the inputs ``place``: the coefficient times factorials."""
+    place = tuple(sorted(place))
+    factor = 1
+    for k in set(place):
+        factor *= int(mpmath.factorial(place.count(k)))
+    return factor * terms.get(place, mpf(0))
+
+
+def condition(
+    terms: dict[tuple[int, ...], mpf], place: tuple[int, ...], point: np.ndarray
+) -> mpf:
+    """|q| + the sum of |x_i dq/dx_i|, for the derivative q in ``place``."""
+    slopes = [
+        abs(float(x) * derivative(terms, (*place, k))) for k, x in enumerate(point) if x != 0
+    ]
+    return abs(derivative(terms, place)) + mpmath.fsum(slopes)
+
+
+def agree(a: mpf, b: mpf) -> bool:
+    """Whether two numbers are the same double, up to its last digit."""
+    if mpmath.isnan(a) or mpmath.isnan(b):
+        return bool(mpmath.isnan(a) and mpmath.isnan(b))
+    if abs(a) < SMALLEST or abs(a) > LARGEST:
+        return to_float(a) == to_float(b)
+    return bool(abs(a - b) <= CLOSE * abs(a))
+
+
+def to_float(q: mpf) -> float:
+    """The double next to a number: infinite or zero if it is out of range."""
+    return float(q)
+
+
+def short(x: float) -> float:
+    """The number with few bits, which takes little space."""
+    if not np.isfinite(x) or x == 0:
+        return x
+    mantissa, exponent = np.frexp(x)
+    scale = 2.0**BITS_OF_CONDITION
+    return float(np.ldexp(np.round(mantissa * scale) / scale, int(exponent)))
+
+
+def load(density: Density, dtype: str) -> Truths | None:
+    path = FOLDER / f"{density.name}.npz"
+    if not path.exists():
+        return None
+    with np.load(path) as stored:
+        return Truths(*(stored[f"{dtype}_{part}"] for part in Truths.__annotations__))
+
+
+def store(density: Density) -> None:
+    """Compute the truths in all dtypes and write them; the same truths give the same bytes."""
+    FOLDER.mkdir(exist_ok=True)
+    with zipfile.ZipFile(FOLDER / f"{density.name}.npz", "w") as file:
+        for dtype in DTYPES:
+            found = compute(density, density.points(dtype))
+            for part in Truths.__annotations__:
+                buffer = io.BytesIO()
+                np.save(buffer, getattr(found, part))
+                entry = zipfile.ZipInfo(f"{dtype}_{part}.npy", DATE)
+                file.writestr(entry, buffer.getvalue(), zipfile.ZIP_LZMA)
