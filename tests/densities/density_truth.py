@@ -145,12 +145,12 @@ def load(density: Density, dtype: str) -> Truths | None:
 
 def store(density: Density) -> None:
     """Compute the truths in all dtypes and write them; the same truths give the same bytes."""
+    found = {dtype: compute(density, density.points(dtype)) for dtype in DTYPES}
     FOLDER.mkdir(exist_ok=True)
     with zipfile.ZipFile(FOLDER / f"{density.name}.npz", "w") as file:
         for dtype in DTYPES:
-            found = compute(density, density.points(dtype))
             for part in Truths.__annotations__:
                 buffer = io.BytesIO()
-                np.save(buffer, getattr(found, part))
+                np.save(buffer, getattr(found[dtype], part))
                 entry = zipfile.ZipInfo(f"{dtype}_{part}.npy", DATE)
                 file.writestr(entry, buffer.getvalue(), zipfile.ZIP_LZMA)
