@@ -23,7 +23,7 @@ from density_table import TABLE  # noqa: E402
 from density_truth import Truths, store, truths  # noqa: E402
 
 ORDERS = ("values", "gradients", "second derivatives")
-PYTENSOR_FLAGS = "mode=FAST_RUN,linker=py,cxx="
+PYTENSOR_FLAGS = "linker=vm,cxx=,optimizer_excluding=fusion"
 
 
 @dataclass

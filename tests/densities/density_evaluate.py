@@ -6,10 +6,11 @@ results of all forms, in an interpreter that has the other system.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -75,8 +76,25 @@ def called(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         f = module.function(list(variables), list(outputs), mode=mode, on_unused_input="ignore")
-        results = f(*arguments)
+        try:
+            return columns(f(*arguments))
+        except np.linalg.LinAlgError:
+            return point_by_point(f, len(outputs), arguments)
+
+
+def columns(results: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([np.asarray(r, "float64") for r in results], axis=1)
+
+
+def point_by_point(
+    f: Callable[..., list[np.ndarray]], count: int, arguments: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Results of a function that fails at some points: NaN there."""
+    rows = np.full((len(arguments[0]), count), np.nan)
+    for k in range(len(rows)):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            rows[k] = columns(f(*(a[k : k + 1] for a in arguments)))[0]
+    return rows
 
 
 def main(system: str, dtype: str, target: str, source: str, *names: str) -> None:
