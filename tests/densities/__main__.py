@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,50 +14,21 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from density_evaluate import evaluate  # noqa: E402
-from density_judge import excess  # noqa: E402
+from density_judge import Judged, judge_all, judged  # noqa: E402
+from density_known import (  # noqa: E402
+    read_differing,
+    read_known,
+    updated,
+    write_differing,
+    write_known,
+)
 from density_row import Density  # noqa: E402
+from density_subsets import MANY, differing  # noqa: E402
 from density_table import TABLE  # noqa: E402
-from density_truth import Truths, store, truths  # noqa: E402
+from density_truth import DTYPES, store, truths  # noqa: E402
 
 ORDERS = ("values", "gradients", "second derivatives")
 PYTENSOR_FLAGS = "linker=vm,cxx=,optimizer_excluding=fusion"
-
-
-@dataclass
-class Judged:
-    """The results of a form, their errors in units of what is allowed, and the truths."""
-
-    density: Density
-    form: str
-    results: np.ndarray
-    errors: np.ndarray
-    truths: Truths
-
-    @property
-    def wrong(self) -> np.ndarray:
-        return self.errors > 1
-
-    def counts(self) -> np.ndarray:
-        """By order of the derivative: how many places are judged, and how many are wrong."""
-        n = len(self.density.differentiated)
-        order = np.repeat([0, 1, 2], [1, n, n])
-        judged = ~np.isnan(self.errors)
-        return np.array(
-            [[part[:, order == k].sum() for k in range(3)] for part in (judged, self.wrong)]
-        )
-
-
-def judged(density: Density, form: str, results: np.ndarray, dtype: str) -> Judged:
-    found = truths(density, dtype)
-    return Judged(density, form, results, excess(results, found, dtype), found)
-
-
-def ours(densities: list[Density], dtype: str, mode: str) -> Iterator[Judged]:
-    for density in densities:
-        points = truths(density, dtype).points
-        for form in density.forms:
-            yield judged(density, form, evaluate(density, form, points, dtype, mode), dtype)
 
 
 def theirs(densities: list[Density], dtype: str, interpreter: str) -> list[Judged]:
@@ -107,7 +76,7 @@ def print_places(title: str, places: list[tuple[Judged, int, int]], count: int) 
             f"{n}={x:.9g}" for n, x in zip(j.density.names, j.truths.points[row], strict=True)
         )
         print(
-            f"{j.density.name}/{j.form} {j.density.quantities[column]} at {point}: "
+            f"{j.name} {j.density.quantities[column]} at {point}: "
             f"{j.results[row, column]:.9g}, truth {j.truths.numbers[row, column]:.9g}, "
             f"error {j.errors[row, column]:.2g}"
         )
@@ -117,14 +86,50 @@ def wrong_places(j: Judged, where: np.ndarray) -> list[tuple[Judged, int, int]]:
     return [(j, int(row), int(column)) for row, column in np.argwhere(where)]
 
 
+def compare_subsets(densities: list[Density], dtype: str, write: bool) -> None:
+    """Print the forms of which a part depends on what else is compiled; perhaps list them."""
+    listed = read_differing()
+    for density in densities:
+        for form in density.forms:
+            name = f"{density.name}/{form}"
+            parts = differing(density, form, dtype, MANY)
+            listed[name] = frozenset(parts), listed.get(name, ("", ""))[1]
+            if parts:
+                print(f"{name}: {', '.join(parts)}", flush=True)
+    if write:
+        write_differing(listed)
+
+
+def write_all_known(densities: list[Density]) -> None:
+    known = read_known()
+    for dtype in DTYPES:
+        known = updated(known, judge_all(densities, dtype, "FAST_RUN"), dtype)
+    write_known(known)
+
+
+def compare(found: list[Judged], other: list[Judged], worst: int) -> None:
+    """The table of PyTensor, and the places where only one of both is right."""
+    print("\nPyTensor")
+    print_table(other)
+    by_name = {j.name: j for j in other}
+    pairs = [(j, by_name[j.name]) for j in found if j.name in by_name]
+    only_there = [p for a, b in pairs for p in wrong_places(a, a.wrong & ~b.wrong)]
+    only_here = [p for a, b in pairs for p in wrong_places(b, b.wrong & ~a.wrong)]
+    print_places("right in PyTensor, wrong here", only_there, worst)
+    print_places("right here, wrong in PyTensor", only_here, worst)
+
+
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.densities", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="densities; none: all")
-    parser.add_argument("--dtype", default="float64", choices=["float64", "float32"])
-    parser.add_argument("--mode", default="FAST_RUN")
-    parser.add_argument("--worst", type=int, default=0, metavar="N", help="list N wrong places")
-    parser.add_argument("--oracle", metavar="PYTHON", help="an interpreter that has PyTensor")
-    parser.add_argument("--truths", action="store_true", help="compute and store the truths")
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="densities; none: all")
+    add("--dtype", default="float64", choices=DTYPES)
+    add("--mode", default="FAST_RUN")
+    add("--worst", type=int, default=0, metavar="N", help="list N wrong places")
+    add("--oracle", metavar="PYTHON", help="an interpreter that has PyTensor, to compare with")
+    add("--subsets", action="store_true", help="which parts depend on what else is compiled")
+    add("--known", action="store_true", help="write what is wrong to the list of what is known")
+    add("--truths", action="store_true", help="compute and store the truths")
     return parser.parse_args()
 
 
@@ -134,26 +139,22 @@ def main() -> None:
     if options.truths:
         for density in densities:
             store(density)
-        return
-    found = list(ours(densities, options.dtype, options.mode))
+    elif options.subsets:
+        compare_subsets(densities, options.dtype, options.known)
+    elif options.known:
+        write_all_known(densities)
+    else:
+        print_judgement(densities, options)
+
+
+def print_judgement(densities: list[Density], options: argparse.Namespace) -> None:
+    found = list(judge_all(densities, options.dtype, options.mode))
     print_table(found)
     if options.worst:
         places = [p for j in found for p in wrong_places(j, j.wrong)]
         print_places("wrong places", places, options.worst)
     if options.oracle:
         compare(found, theirs(densities, options.dtype, options.oracle), options.worst)
-
-
-def compare(found: list[Judged], other: list[Judged], worst: int) -> None:
-    """The table of PyTensor, and the places where only one of both is right."""
-    print("\nPyTensor")
-    print_table(other)
-    by_form = {(j.density.name, j.form): j for j in other}
-    pairs = [(j, by_form[key]) for j in found if (key := (j.density.name, j.form)) in by_form]
-    only_there = [p for a, b in pairs for p in wrong_places(a, a.wrong & ~b.wrong)]
-    only_here = [p for a, b in pairs for p in wrong_places(b, b.wrong & ~a.wrong)]
-    print_places("right in PyTensor, wrong here", only_there, worst)
-    print_places("right here, wrong in PyTensor", only_here, worst)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,9 @@ MOST_DIGITS = 6400
 CLOSE = mpf(10) ** -17
 #: smaller numbers are zero in every dtype, and larger ones infinite
 SMALLEST, LARGEST = mpf(10) ** -330, mpf(10) ** 320
-#: the bits of a condition that are stored
-BITS_OF_CONDITION = 8
+#: the bits of numbers and of conditions that are kept: enough to judge by, and they take little space
+BITS = {"float64": 44, "float32": 28}
+BITS_OF_CONDITIONS = 8
 DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -48,13 +50,13 @@ def truths(density: Density, dtype: str) -> Truths:
     stored = load(density, dtype)
     if stored is not None and np.array_equal(stored.points, points):
         return stored
-    return compute(density, points)
+    return compute(density, points, dtype)
 
 
-def compute(density: Density, points: np.ndarray) -> Truths:
+def compute(density: Density, points: np.ndarray, dtype: str) -> Truths:
     found = [exact(density, point) for point in points]
     numbers, conditions = (np.array(part) for part in zip(*found, strict=True))
-    return Truths(points, numbers, conditions)
+    return Truths(points, short(numbers, BITS[dtype]), short(conditions, BITS_OF_CONDITIONS))
 
 
 def exact(density: Density, point: np.ndarray) -> tuple[list[float], list[float]]:
@@ -74,7 +76,7 @@ def exact(density: Density, point: np.ndarray) -> tuple[list[float], list[float]
         found = with_digits(density, point, digits)
         if all(agree(*pair) for pair in zip(before, found, strict=True)):
             half = len(found) // 2
-            return [to_float(q) for q in found[:half]], [short(to_float(q)) for q in found[half:]]
+            return [float(q) for q in found[:half]], [float(q) for q in found[half:]]
         before = found
     raise ArithmeticError(f"{density.name} at {point}: {MOST_DIGITS} digits are too few")
 
@@ -117,22 +119,16 @@ def agree(a: mpf, b: mpf) -> bool:
     if mpmath.isnan(a) or mpmath.isnan(b):
         return bool(mpmath.isnan(a) and mpmath.isnan(b))
     if abs(a) < SMALLEST or abs(a) > LARGEST:
-        return to_float(a) == to_float(b)
+        return float(a) == float(b)
     return bool(abs(a - b) <= CLOSE * abs(a))
 
 
-def to_float(q: mpf) -> float:
-    """The double next to a number: infinite or zero if it is out of range."""
-    return float(q)
-
-
-def short(x: float) -> float:
-    """The number with few bits, which takes little space."""
-    if not np.isfinite(x) or x == 0:
-        return x
-    mantissa, exponent = np.frexp(x)
-    scale = 2.0**BITS_OF_CONDITION
-    return float(np.ldexp(np.round(mantissa * scale) / scale, int(exponent)))
+def short(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """The numbers with this many bits; what is next to infinity or to zero stays as it is."""
+    mantissas, exponents = np.frexp(numbers)
+    with np.errstate(over="ignore"):
+        rounded = np.ldexp(np.round(np.ldexp(mantissas, bits)), exponents - bits)
+    return np.where(np.isinf(rounded), numbers, rounded)
 
 
 def load(density: Density, dtype: str) -> Truths | None:
@@ -144,13 +140,16 @@ def load(density: Density, dtype: str) -> Truths | None:
 
 
 def store(density: Density) -> None:
-    """Compute the truths in all dtypes and write them; the same truths give the same bytes."""
-    found = {dtype: compute(density, density.points(dtype)) for dtype in DTYPES}
+    """Compute the truths in all dtypes and write them."""
+    write(density, {d: compute(density, density.points(d), d) for d in DTYPES})
+
+
+def write(density: Density, found: dict[str, Truths]) -> None:
+    """Write the truths by dtype; the same truths give the same bytes."""
     FOLDER.mkdir(exist_ok=True)
     with zipfile.ZipFile(FOLDER / f"{density.name}.npz", "w") as file:
-        for dtype in DTYPES:
-            for part in Truths.__annotations__:
-                buffer = io.BytesIO()
-                np.save(buffer, getattr(found[dtype], part))
-                entry = zipfile.ZipInfo(f"{dtype}_{part}.npy", DATE)
-                file.writestr(entry, buffer.getvalue(), zipfile.ZIP_LZMA)
+        for dtype, part in itertools.product(found, Truths.__annotations__):
+            buffer = io.BytesIO()
+            np.save(buffer, getattr(found[dtype], part))
+            entry = zipfile.ZipInfo(f"{dtype}_{part}.npy", DATE)
+            file.writestr(entry, buffer.getvalue(), zipfile.ZIP_LZMA)
