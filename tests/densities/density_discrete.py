@@ -162,12 +162,8 @@ BINARY = [
             "log_of_switch": lambda pt, y, x: pt.log(
                 pt.switch(y, ndtr_erf(pt, x), 1 - ndtr_erf(pt, x))
             ),
-            "switch": lambda pt, y, x: pt.switch(
-                y, pt.log(ndtr(pt, x)), pt.log1p(-ndtr(pt, x))
-            ),
-            "weights": lambda pt, y, x: (
-                y * pt.log(ndtr(pt, x)) + (1 - y) * pt.log(ndtr(pt, -x))
-            ),
+            "switch": lambda pt, y, x: pt.switch(y, pt.log(ndtr(pt, x)), pt.log1p(-ndtr(pt, x))),
+            "weights": lambda pt, y, x: y * pt.log(ndtr(pt, x)) + (1 - y) * pt.log(ndtr(pt, -x)),
         },
     ),
     Density(
@@ -178,9 +174,7 @@ BINARY = [
             "log_of_switch": lambda pt, y, x: pt.log(
                 pt.switch(y, 1 - pt.exp(-pt.exp(x)), pt.exp(-pt.exp(x)))
             ),
-            "weights": lambda pt, y, x: (
-                y * pt.log(1 - pt.exp(-pt.exp(x))) - (1 - y) * pt.exp(x)
-            ),
+            "weights": lambda pt, y, x: y * pt.log(1 - pt.exp(-pt.exp(x))) - (1 - y) * pt.exp(x),
             "log1mexp": lambda pt, y, x: pt.switch(y, pt.log1mexp(-pt.exp(x)), -pt.exp(x)),
         },
     ),
@@ -210,18 +204,14 @@ COUNTS = [
     Density(
         "binomial_logit",
         "y count, n positive_count, x real",
-        lambda mp, y, n, x: (
-            mp.log_choose(n, y) - y * mp.softplus(-x) - (n - y) * mp.softplus(x)
-        ),
+        lambda mp, y, n, x: mp.log_choose(n, y) - y * mp.softplus(-x) - (n - y) * mp.softplus(x),
         {
             "sigmoid": lambda pt, y, n, x: (
                 choose_log(pt, n, y)
                 + y * pt.log(pt.sigmoid(x))
                 + (n - y) * pt.log(1 - pt.sigmoid(x))
             ),
-            "exp": lambda pt, y, n, x: (
-                choose_log(pt, n, y) + y * x - n * pt.log1p(pt.exp(x))
-            ),
+            "exp": lambda pt, y, n, x: choose_log(pt, n, y) + y * x - n * pt.log1p(pt.exp(x)),
         },
         where=lambda y, n, x: y <= n,
     ),
@@ -249,19 +239,11 @@ COUNTS = [
         "generalized_poisson",
         "y count, mu positive, lam probability",
         lambda mp, y, mu, lam: (
-            mp.log(mu)
-            + (y - 1) * mp.log(mu + lam * y)
-            - mu
-            - lam * y
-            - mp.lgamma(y + 1)
+            mp.log(mu) + (y - 1) * mp.log(mu + lam * y) - mu - lam * y - mp.lgamma(y + 1)
         ),
         {
             "sum": lambda pt, y, mu, lam: (
-                pt.log(mu)
-                + (y - 1) * pt.log(mu + lam * y)
-                - mu
-                - lam * y
-                - pt.gammaln(y + 1)
+                pt.log(mu) + (y - 1) * pt.log(mu + lam * y) - mu - lam * y - pt.gammaln(y + 1)
             ),
             "hand": lambda pt, y, mu, lam: pt.log(
                 mu * (mu + lam * y) ** (y - 1) * pt.exp(-mu - lam * y) / pt.gamma(y + 1)
@@ -291,11 +273,7 @@ COUNTS = [
         "negative_binomial_p",
         "y count, n positive, p probability",
         lambda mp, y, n, p: (
-            mp.lgamma(y + n)
-            - mp.lgamma(n)
-            - mp.lgamma(y + 1)
-            + n * mp.log(p)
-            + y * mp.log1p(-p)
+            mp.lgamma(y + n) - mp.lgamma(n) - mp.lgamma(y + 1) + n * mp.log(p) + y * mp.log1p(-p)
         ),
         {
             "sum": lambda pt, y, n, p: (
@@ -328,9 +306,7 @@ COUNTS = [
         ),
         {
             "choose": lambda pt, k, good, bad, n: (
-                choose_log(pt, good, k)
-                + choose_log(pt, bad, n - k)
-                - choose_log(pt, good + bad, n)
+                choose_log(pt, good, k) + choose_log(pt, bad, n - k) - choose_log(pt, good + bad, n)
             ),
             "betaln": lambda pt, k, good, bad, n: (
                 pt.special.betaln(good + bad - n + 1, n + 1)
@@ -378,9 +354,7 @@ COUNTS = [
                 - pt.gammaln(b)
             ),
             "betaln": lambda pt, y, n, a, b: (
-                choose_log(pt, n, y)
-                + pt.special.betaln(y + a, n - y + b)
-                - pt.special.betaln(a, b)
+                choose_log(pt, n, y) + pt.special.betaln(y + a, n - y + b) - pt.special.betaln(a, b)
             ),
         },
         where=lambda y, n, a, b: y <= n,
@@ -399,9 +373,7 @@ WITH_ZEROS = [
                 pt.logaddexp(pt.log1p(-psi), pt.log(psi) - mu),
             ),
             "log_of_switch": lambda pt, y, psi, mu: pt.log(
-                pt.switch(
-                    pt.eq(y, 0), 1 - psi + psi * pt.exp(-mu), psi * poisson_pmf(pt, y, mu)
-                )
+                pt.switch(pt.eq(y, 0), 1 - psi + psi * pt.exp(-mu), psi * poisson_pmf(pt, y, mu))
             ),
             "sum": lambda pt, y, psi, mu: pt.log(
                 (1 - psi) * pt.eq(y, 0) + psi * poisson_pmf(pt, y, mu)
@@ -471,9 +443,7 @@ WITH_ZEROS = [
                 pt.log(psi) + poisson_log(pt, y, mu) - pt.log(1 - pt.exp(-mu)),
             ),
             "hand": lambda pt, y, psi, mu: pt.log(
-                pt.switch(
-                    pt.eq(y, 0), 1 - psi, psi * poisson_pmf(pt, y, mu) / (1 - pt.exp(-mu))
-                )
+                pt.switch(pt.eq(y, 0), 1 - psi, psi * poisson_pmf(pt, y, mu) / (1 - pt.exp(-mu)))
             ),
         },
     ),
@@ -503,9 +473,7 @@ WITH_ZEROS = [
     Density(
         "hurdle_gamma",
         "z binary, x positive, psi probability, a positive, b positive",
-        lambda mp, z, x, psi, a, b: (
-            mp.log1p(-psi) if z else mp.log(psi) + gamma_truth(mp, x, a, b)
-        ),
+        lambda mp, z, x, psi, a, b: mp.log1p(-psi) if z else mp.log(psi) + gamma_truth(mp, x, a, b),
         {
             "switch": lambda pt, z, x, psi, a, b: pt.switch(
                 z, pt.log1p(-psi), pt.log(psi) + gamma_log(pt, x, a, b)
@@ -519,9 +487,7 @@ WITH_ZEROS = [
         "hurdle_lognormal",
         "z binary, x positive, psi probability, m real, s positive",
         lambda mp, z, x, psi, m, s: (
-            mp.log1p(-psi)
-            if z
-            else mp.log(psi) + normal_truth(mp, mp.log(x), m, s) - mp.log(x)
+            mp.log1p(-psi) if z else mp.log(psi) + normal_truth(mp, mp.log(x), m, s) - mp.log(x)
         ),
         {
             "switch": lambda pt, z, x, psi, m, s: pt.switch(
@@ -530,8 +496,7 @@ WITH_ZEROS = [
                 pt.log(psi) + normal_log(pt, pt.log(x), m, s) - pt.log(x),
             ),
             "weights": lambda pt, z, x, psi, m, s: (
-                z * pt.log1p(-psi)
-                + (1 - z) * (pt.log(psi / x) + normal_log(pt, pt.log(x), m, s))
+                z * pt.log1p(-psi) + (1 - z) * (pt.log(psi / x) + normal_log(pt, pt.log(x), m, s))
             ),
         },
     ),

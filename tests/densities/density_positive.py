@@ -92,10 +92,7 @@ def aft_hand(pt: Any, c: Any, x: Any, eta: Any, s: Any) -> Any:
 
 def rice_truth(mp: Any, x: Any, nu: Any, s: Any) -> Any:
     return (
-        mp.log(x)
-        - 2 * mp.log(s)
-        - ((x / s) ** 2 + (nu / s) ** 2) / 2
-        + mp.log_i0(x / s * (nu / s))
+        mp.log(x) - 2 * mp.log(s) - ((x / s) ** 2 + (nu / s) ** 2) / 2 + mp.log_i0(x / s * (nu / s))
     )
 
 
@@ -112,21 +109,19 @@ POSITIVE = [
                 pt.exp(-((pt.log(x) - m) ** 2) / (2 * s**2)) / (x * s * SQRT_2PI)
             ),
             "precision": lambda pt, x, m, s: (
-                -0.5 * s**-2 * (pt.log(x) - m) ** 2
-                + 0.5 * pt.log(s**-2 / (2.0 * pi))
-                - pt.log(x)
+                -0.5 * s**-2 * (pt.log(x) - m) ** 2 + 0.5 * pt.log(s**-2 / (2.0 * pi)) - pt.log(x)
             ),
         },
     ),
     Density(
         "exponential",
-        "x nonnegative, l positive",
-        lambda mp, x, l: mp.log(l) - l * x,
+        "x nonnegative, rate positive",
+        lambda mp, x, rate: mp.log(rate) - rate * x,
         {
-            "hand": lambda pt, x, l: pt.log(l * pt.exp(-l * x)),
-            "sum": lambda pt, x, l: pt.log(l) - l * x,
-            "scale": lambda pt, x, l: pt.switch(
-                x >= 0, -pt.log(1 / l) - x / (1 / l), -math.inf
+            "hand": lambda pt, x, rate: pt.log(rate * pt.exp(-rate * x)),
+            "sum": lambda pt, x, rate: pt.log(rate) - rate * x,
+            "scale": lambda pt, x, rate: pt.switch(
+                x >= 0, -pt.log(1 / rate) - x / (1 / rate), -math.inf
             ),
         },
     ),
@@ -150,12 +145,8 @@ POSITIVE = [
         "x positive, a positive, b positive",
         lambda mp, x, a, b: a * mp.log(b) - mp.lgamma(a) - (a + 1) * mp.log(x) - b / x,
         {
-            "sum": lambda pt, x, a, b: (
-                a * pt.log(b) - pt.gammaln(a) - (a + 1) * pt.log(x) - b / x
-            ),
-            "hand": lambda pt, x, a, b: pt.log(
-                b**a / pt.gamma(a) * x ** (-a - 1) * pt.exp(-b / x)
-            ),
+            "sum": lambda pt, x, a, b: a * pt.log(b) - pt.gammaln(a) - (a + 1) * pt.log(x) - b / x,
+            "hand": lambda pt, x, a, b: pt.log(b**a / pt.gamma(a) * x ** (-a - 1) * pt.exp(-b / x)),
         },
     ),
     Density(
@@ -170,9 +161,7 @@ POSITIVE = [
     Density(
         "chi_squared",
         "x positive, nu positive",
-        lambda mp, x, nu: (
-            (nu / 2 - 1) * mp.log(x) - x / 2 - nu / 2 * mp.log(2) - mp.lgamma(nu / 2)
-        ),
+        lambda mp, x, nu: (nu / 2 - 1) * mp.log(x) - x / 2 - nu / 2 * mp.log(2) - mp.lgamma(nu / 2),
         {
             "sum": lambda pt, x, nu: (
                 (nu / 2 - 1) * pt.log(x) - x / 2 - nu / 2 * log(2) - pt.gammaln(nu / 2)
@@ -210,9 +199,7 @@ POSITIVE = [
         "x nonnegative, eta positive, b positive",
         gompertz_truth,
         {
-            "expm1": lambda pt, x, eta, b: (
-                pt.log(b * eta) + b * x - eta * pt.expm1(b * x)
-            ),
+            "expm1": lambda pt, x, eta, b: pt.log(b * eta) + b * x - eta * pt.expm1(b * x),
             "sum": lambda pt, x, eta, b: (
                 pt.log(b) + pt.log(eta) + eta + b * x - eta * pt.exp(b * x)
             ),
@@ -241,9 +228,7 @@ POSITIVE = [
         {
             "sum": lambda pt, x, a, m: pt.log(a) + a * pt.log(m) - (a + 1) * pt.log(x),
             "hand": lambda pt, x, a, m: pt.log(a * m**a / x ** (a + 1)),
-            "logpow": lambda pt, x, a, m: (
-                pt.log(a) + pt.log(m**a) - pt.log(x ** (a + 1))
-            ),
+            "logpow": lambda pt, x, a, m: pt.log(a) + pt.log(m**a) - pt.log(x ** (a + 1)),
         },
         where=lambda x, a, m: x >= m,
     ),
@@ -260,18 +245,13 @@ POSITIVE = [
         "burr",
         "x positive, c positive, k positive",
         lambda mp, x, c, k: (
-            mp.log(c)
-            + mp.log(k)
-            + (c - 1) * mp.log(x)
-            - (k + 1) * mp.softplus(c * mp.log(x))
+            mp.log(c) + mp.log(k) + (c - 1) * mp.log(x) - (k + 1) * mp.softplus(c * mp.log(x))
         ),
         {
             "log1p": lambda pt, x, c, k: (
                 pt.log(c * k) + (c - 1) * pt.log(x) - (k + 1) * pt.log1p(x**c)
             ),
-            "hand": lambda pt, x, c, k: pt.log(
-                c * k * x ** (c - 1) / (1 + x**c) ** (k + 1)
-            ),
+            "hand": lambda pt, x, c, k: pt.log(c * k * x ** (c - 1) / (1 + x**c) ** (k + 1)),
         },
     ),
     Density(
@@ -286,9 +266,7 @@ POSITIVE = [
     Density(
         "maxwell",
         "x positive, s positive",
-        lambda mp, x, s: (
-            mp.log(2 / mp.pi) / 2 + 2 * mp.log(x) - 3 * mp.log(s) - (x / s) ** 2 / 2
-        ),
+        lambda mp, x, s: mp.log(2 / mp.pi) / 2 + 2 * mp.log(x) - 3 * mp.log(s) - (x / s) ** 2 / 2,
         {
             "sum": lambda pt, x, s: (
                 0.5 * log(2 / pi) + 2 * pt.log(x) - 3 * pt.log(s) - 0.5 * (x / s) ** 2
@@ -304,14 +282,10 @@ POSITIVE = [
         rice_truth,
         {
             "i0": lambda pt, x, nu, s: (
-                pt.log(x / s**2)
-                - (x**2 + nu**2) / (2 * s**2)
-                + pt.log(pt.i0(x * nu / s**2))
+                pt.log(x / s**2) - (x**2 + nu**2) / (2 * s**2) + pt.log(pt.i0(x * nu / s**2))
             ),
             "scaled": lambda pt, x, nu, s: (
-                pt.log(x / s / s)
-                - 0.5 * ((x - nu) / s) ** 2
-                + pt.log(pt.ive(0, x / s * (nu / s)))
+                pt.log(x / s / s) - 0.5 * ((x - nu) / s) ** 2 + pt.log(pt.ive(0, x / s * (nu / s)))
             ),
             "hand": lambda pt, x, nu, s: pt.log(
                 x / s**2 * pt.exp(-(x**2 + nu**2) / (2 * s**2)) * pt.i0(x * nu / s**2)
@@ -324,9 +298,7 @@ POSITIVE = [
         wald_truth,
         {
             "sum": lambda pt, x, m, lam: (
-                0.5 * pt.log(lam / (2 * pi))
-                - 1.5 * pt.log(x)
-                - 0.5 * lam / x * ((x - m) / m) ** 2
+                0.5 * pt.log(lam / (2 * pi)) - 1.5 * pt.log(x) - 0.5 * lam / x * ((x - m) / m) ** 2
             ),
             "hand": lambda pt, x, m, lam: pt.log(
                 pt.sqrt(lam / (2 * pi * x**3)) * pt.exp(-lam * (x - m) ** 2 / (2 * m**2 * x))
@@ -336,9 +308,7 @@ POSITIVE = [
     Density(
         "beta_prime",
         "x positive, a positive, b positive",
-        lambda mp, x, a, b: (
-            (a - 1) * mp.log(x) - (a + b) * mp.log1p(x) - mp.betaln(a, b)
-        ),
+        lambda mp, x, a, b: (a - 1) * mp.log(x) - (a + b) * mp.log1p(x) - mp.betaln(a, b),
         {
             "sum": lambda pt, x, a, b: (
                 (a - 1) * pt.log(x) - (a + b) * pt.log1p(x) - pt.special.betaln(a, b)
@@ -381,18 +351,13 @@ BOUNDED = [
         "kumaraswamy",
         "x probability, a positive, b positive",
         lambda mp, x, a, b: (
-            mp.log(a)
-            + mp.log(b)
-            + (a - 1) * mp.log(x)
-            + (b - 1) * mp.log1mexp(a * mp.log(x))
+            mp.log(a) + mp.log(b) + (a - 1) * mp.log(x) + (b - 1) * mp.log1mexp(a * mp.log(x))
         ),
         {
             "log1p": lambda pt, x, a, b: (
                 pt.log(a) + pt.log(b) + (a - 1) * pt.log(x) + (b - 1) * pt.log1p(-(x**a))
             ),
-            "hand": lambda pt, x, a, b: pt.log(
-                a * b * x ** (a - 1) * (1 - x**a) ** (b - 1)
-            ),
+            "hand": lambda pt, x, a, b: pt.log(a * b * x ** (a - 1) * (1 - x**a) ** (b - 1)),
             "log1mexp": lambda pt, x, a, b: (
                 pt.log(a * b) + (a - 1) * pt.log(x) + (b - 1) * pt.log1mexp(a * pt.log(x))
             ),
@@ -402,10 +367,7 @@ BOUNDED = [
         "logit_normal",
         "x probability, m real, s positive",
         lambda mp, x, m, s: (
-            mp.log_normal((mp.log(x) - mp.log1p(-x) - m) / s)
-            - mp.log(s)
-            - mp.log(x)
-            - mp.log1p(-x)
+            mp.log_normal((mp.log(x) - mp.log1p(-x) - m) / s) - mp.log(s) - mp.log(x) - mp.log1p(-x)
         ),
         {
             "sum": lambda pt, x, m, s: (
@@ -435,9 +397,7 @@ BOUNDED = [
         lambda mp, x, m, k: k * mp.cos(x - m) - mp.log(2 * mp.pi) - mp.log_i0(k),
         {
             "i0": lambda pt, x, m, k: k * pt.cos(x - m) - pt.log(2 * pi) - pt.log(pt.i0(k)),
-            "hand": lambda pt, x, m, k: pt.log(
-                pt.exp(k * pt.cos(m - x)) / (2 * pi * pt.i0(k))
-            ),
+            "hand": lambda pt, x, m, k: pt.log(pt.exp(k * pt.cos(m - x)) / (2 * pi * pt.i0(k))),
             "scaled": lambda pt, x, m, k: (
                 k * (pt.cos(x - m) - 1) - log(2 * pi) - pt.log(pt.ive(0, k))
             ),

@@ -121,9 +121,7 @@ LOCATED = [
             "switch": lambda pt, x, s: pt.switch(
                 x >= 0, normal_log(pt, x, 0.0, s) + log(2), -math.inf
             ),
-            "hand": lambda pt, x, s: pt.log(
-                pt.sqrt(2 / pi) / s * pt.exp(-(x**2) / (2 * s**2))
-            ),
+            "hand": lambda pt, x, s: pt.log(pt.sqrt(2 / pi) / s * pt.exp(-(x**2) / (2 * s**2))),
             "twice": lambda pt, x, s: pt.log(2 * normal_pdf(pt, x, 0.0, s)),
         },
     ),
@@ -204,16 +202,12 @@ LOCATED = [
         "asymmetric_laplace",
         "x real, m real, b positive, k positive",
         lambda mp, x, m, b, k: (
-            mp.log(b)
-            - mp.log(k + 1 / k)
-            - (b * k * (x - m) if x > m else b / k * (m - x))
+            mp.log(b) - mp.log(k + 1 / k) - (b * k * (x - m) if x > m else b / k * (m - x))
         ),
         {
             "power": asymmetric_laplace_log,
             "branches": lambda pt, x, m, b, k: (
-                pt.log(b)
-                - pt.log(k + 1 / k)
-                - pt.switch(x > m, b * k * (x - m), b / k * (m - x))
+                pt.log(b) - pt.log(k + 1 / k) - pt.switch(x > m, b * k * (x - m), b / k * (m - x))
             ),
             "hand": lambda pt, x, m, b, k: pt.log(
                 b / (k + 1 / k) * pt.exp(-b * pt.switch(x > m, k * (x - m), (m - x) / k))
@@ -237,16 +231,12 @@ LOCATED = [
     Density(
         "logistic",
         STANDARD,
-        lambda mp, x, m, s: (
-            -mp.softplus((x - m) / s) - mp.softplus((m - x) / s) - mp.log(s)
-        ),
+        lambda mp, x, m, s: -mp.softplus((x - m) / s) - mp.softplus((m - x) / s) - mp.log(s),
         {
             "hand": located(lambda pt, z, s: pt.log(pt.exp(-z) / (s * (1 + pt.exp(-z)) ** 2))),
             "sum": located(lambda pt, z, s: -z - pt.log(s) - 2 * pt.log1p(pt.exp(-z))),
             "softplus": located(lambda pt, z, s: z - pt.log(s) - 2 * pt.softplus(z)),
-            "sigmoid": located(
-                lambda pt, z, s: pt.log(pt.sigmoid(z) * (1 - pt.sigmoid(z)) / s)
-            ),
+            "sigmoid": located(lambda pt, z, s: pt.log(pt.sigmoid(z) * (1 - pt.sigmoid(z)) / s)),
             "cosh": located(lambda pt, z, s: -pt.log(4 * s * pt.cosh(z / 2) ** 2)),
         },
     ),
@@ -257,9 +247,7 @@ LOCATED = [
         {
             "sum": located(lambda pt, z, s: -z - pt.exp(-z) - pt.log(s)),
             "hand": located(lambda pt, z, s: pt.log(pt.exp(-(z + pt.exp(-z))) / s)),
-            "product": located(
-                lambda pt, z, s: pt.log(1 / s * pt.exp(-z) * pt.exp(-pt.exp(-z)))
-            ),
+            "product": located(lambda pt, z, s: pt.log(1 / s * pt.exp(-z) * pt.exp(-pt.exp(-z)))),
         },
     ),
     Density(
@@ -267,9 +255,7 @@ LOCATED = [
         STANDARD,
         located(lambda mp, z, s: -(z + mp.exp(-z)) / 2 - mp.log(s) - mp.log(2 * mp.pi) / 2),
         {
-            "sum": located(
-                lambda pt, z, s: -0.5 * (z + pt.exp(-z)) - pt.log(s) - HALF_LOG_2PI
-            ),
+            "sum": located(lambda pt, z, s: -0.5 * (z + pt.exp(-z)) - pt.log(s) - HALF_LOG_2PI),
             "hand": located(
                 lambda pt, z, s: pt.log(pt.exp(-0.5 * (z + pt.exp(-z))) / (s * SQRT_2PI))
             ),
@@ -278,11 +264,7 @@ LOCATED = [
     Density(
         "hyperbolic_secant",
         STANDARD,
-        located(
-            lambda mp, z, s: (
-                mp.pi / 2 * z - mp.softplus(mp.pi * z) - mp.log(s)
-            )
-        ),
+        located(lambda mp, z, s: mp.pi / 2 * z - mp.softplus(mp.pi * z) - mp.log(s)),
         {
             "hand": located(lambda pt, z, s: pt.log(0.5 / s / pt.cosh(pi / 2 * z))),
             "logaddexp": located(
@@ -407,9 +389,7 @@ CUT = [
     Density(
         "censored_normal",
         f"c binary, {STANDARD}",
-        lambda mp, c, x, m, s: (
-            mp.log_ndtr((m - x) / s) if c else normal_truth(mp, x, m, s)
-        ),
+        lambda mp, c, x, m, s: mp.log_ndtr((m - x) / s) if c else normal_truth(mp, x, m, s),
         {
             "switch": lambda pt, c, x, m, s: pt.switch(
                 pt.eq(c, 1), pt.log(ndtr(pt, (m - x) / s)), normal_log(pt, x, m, s)
@@ -513,10 +493,10 @@ CUT = [
             "switch": lambda pt, x, lower, upper: pt.switch(
                 pt.and_(pt.ge(x, lower), pt.le(x, upper)), -pt.log(upper - lower), -math.inf
             ),
-            "hand": lambda pt, x, lower, upper: pt.log(
-                pt.switch((x >= lower) & (x <= upper), 1 / (upper - lower), 1.0)
-            )
-            + pt.switch((x >= lower) & (x <= upper), 0.0, -math.inf),
+            "hand": lambda pt, x, lower, upper: (
+                pt.log(pt.switch((x >= lower) & (x <= upper), 1 / (upper - lower), 1.0))
+                + pt.switch((x >= lower) & (x <= upper), 0.0, -math.inf)
+            ),
         },
         where=lambda x, lower, upper: lower < upper,
     ),

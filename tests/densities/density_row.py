@@ -109,7 +109,9 @@ class Density:
 def rounded(grid: Sequence[float], dtype: str) -> list[float]:
     """Numbers of a dtype; what is below 1 stays there."""
     below = float(np.nextafter(np.ones((), dtype), np.zeros((), dtype)))
-    return [math.copysign(below, x) if abs(x) == NEAR_ONE else float(np.array(x, dtype)) for x in grid]
+    return [
+        math.copysign(below, x) if abs(x) == NEAR_ONE else float(np.array(x, dtype)) for x in grid
+    ]
 
 
 def drawn(grids: list[list[float]], seed: str) -> Iterator[tuple[float, ...]]:
@@ -126,3 +128,8 @@ def drawn(grids: list[list[float]], seed: str) -> Iterator[tuple[float, ...]]:
             number, k = divmod(number, len(grid))
             point.append(grid[k])
         yield tuple(point)
+
+
+def matrix(pt: Any, rows: list[list[Any]]) -> Any:
+    """A batch of matrices of vectors."""
+    return pt.stack([pt.stack(row, axis=-1) for row in rows], axis=-2)

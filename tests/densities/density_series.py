@@ -1,8 +1,9 @@
 """Numbers with exact derivatives: Taylor series in mpmath, of which truths are made.
 
-A truth is a function ``(mp, *inputs)`` whose first argument is this module.  Its inputs are `Series`:
-the number, and what multiplies products of at most three small changes of inputs.  Products of three
-changes of different inputs are left out, because no derivative of a Hessian's diagonal needs them.
+A truth is a function ``(mp, *inputs)`` whose first argument is this module.  Its inputs are
+`Series`: the number, and what multiplies products of at most three small changes of inputs.
+Products of changes of three different inputs are left out, because no derivative of a Hessian's
+diagonal needs them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 import mpmath
-from mpmath import mpf, pi  # noqa: F401  (pi is for truths)
+from mpmath import mpf, pi
 
 #: a product of changes: the sorted numbers of the inputs
 Monomial = tuple[int, ...]

@@ -10,7 +10,7 @@ import numpy as np
 from density_evaluate import GRADIENT, HESSIAN, VALUE, built, called, expressions
 from density_judge import allowed_errors
 from density_row import Density
-from density_truth import Truths, truths
+from density_truth import truths
 
 import phintys
 
@@ -63,8 +63,8 @@ class Compiled:
     def allowed(self) -> dict[str, np.ndarray]:
         """By part, what results may differ by.
 
-        The moves are parts of the inputs, so the condition of a value bounds the sum of the terms of
-        its derivative in their direction, and that of a gradient those of the product.
+        The tangents are parts of the inputs, so the condition of a value bounds the terms of its
+        derivative in their direction, and that of a gradient the terms of the product.
         """
         n = len(self.outputs[GRADIENT])
         allowed = ROUNDING[self.dtype] * allowed_errors(self.truths, self.dtype)
@@ -94,7 +94,9 @@ def drawn_subsets(name: str, count: int) -> list[tuple[str, ...]]:
     return [ALL_PARTS, *random.Random(name).sample(SUBSETS, count - 1)]
 
 
-def differences(results: Sequence[dict[str, np.ndarray]], allowed: dict[str, np.ndarray]) -> list[str]:
+def differences(
+    results: Sequence[dict[str, np.ndarray]], allowed: dict[str, np.ndarray]
+) -> list[str]:
     """The parts that differ between results of two subsets."""
     return [
         part

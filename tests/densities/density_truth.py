@@ -25,7 +25,7 @@ MOST_DIGITS = 6400
 CLOSE = mpf(10) ** -17
 #: smaller numbers are zero in every dtype, and larger ones infinite
 SMALLEST, LARGEST = mpf(10) ** -330, mpf(10) ** 320
-#: the bits of numbers and of conditions that are kept: enough to judge by, and they take little space
+#: the bits of numbers and of conditions that are kept: enough to judge by
 BITS = {"float64": 44, "float32": 28}
 BITS_OF_CONDITIONS = 8
 DATE = (1980, 1, 1, 0, 0, 0)
@@ -33,7 +33,7 @@ DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Truths:
-    """Arrays of a row for each point; ``numbers`` and ``conditions`` have a column for each quantity.
+    """Arrays with a row for each point; numbers and conditions have a column for each quantity.
 
     A condition is the number's absolute value plus its relative derivatives in all inputs.  NaN
     stands for what does not exist, such as a derivative at a kink.
@@ -104,13 +104,9 @@ def derivative(terms: dict[tuple[int, ...], mpf], place: tuple[int, ...]) -> mpf
     return factor * terms.get(place, mpf(0))
 
 
-def condition(
-    terms: dict[tuple[int, ...], mpf], place: tuple[int, ...], point: np.ndarray
-) -> mpf:
+def condition(terms: dict[tuple[int, ...], mpf], place: tuple[int, ...], point: np.ndarray) -> mpf:
     """|q| + the sum of |x_i dq/dx_i|, for the derivative q in ``place``."""
-    slopes = [
-        abs(float(x) * derivative(terms, (*place, k))) for k, x in enumerate(point) if x != 0
-    ]
+    slopes = [abs(float(x) * derivative(terms, (*place, k))) for k, x in enumerate(point) if x != 0]
     return abs(derivative(terms, place)) + mpmath.fsum(slopes)
 
 
