@@ -12,6 +12,9 @@ from density_truth import Truths, truths
 
 #: the error that is allowed, as a part of the condition
 ALLOWED = {"float64": 1e-9, "float32": 1e-4}
+#: an error that is this much above what is allowed is clearly wrong, and one below it is clearly
+#: right: results differ a little between processors
+CLEARLY = 4.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Judged:
 
 def judged(density: Density, form: str, results: np.ndarray, dtype: str) -> Judged:
     found = truths(density, dtype)
-    return Judged(density, form, results, excess(results, found, dtype), found)
+    errors = excess(results, found.numbers, found.conditions, dtype)
+    return Judged(density, form, results, errors, found)
 
 
 def judge(density: Density, form: str, dtype: str, mode: str) -> Judged:
@@ -61,15 +65,16 @@ def judge_all(densities: Iterable[Density], dtype: str, mode: str) -> Iterator[J
             yield judge(density, form, dtype, mode)
 
 
-def excess(results: np.ndarray, truths: Truths, dtype: str) -> np.ndarray:
+def excess(
+    results: np.ndarray, numbers: np.ndarray, conditions: np.ndarray, dtype: str
+) -> np.ndarray:
     """The error of each result over what is allowed; NaN where there is no truth.
 
-    A truth that is out of range must give that infinity, or zero.
+    A number that is out of range must give that infinity, or zero.
     """
     info = np.finfo(dtype)
     largest, smallest = float(info.max), float(info.tiny)
-    numbers = truths.numbers
-    allowed = allowed_errors(truths, dtype)
+    allowed = ALLOWED[dtype] * (np.minimum(conditions, np.finfo("float64").max) + smallest)
     with np.errstate(invalid="ignore", over="ignore"):
         found = np.abs(results - numbers) / allowed
         infinite = np.isinf(results) & (np.sign(results) == np.sign(numbers))
@@ -77,11 +82,5 @@ def excess(results: np.ndarray, truths: Truths, dtype: str) -> np.ndarray:
     near_zero = (np.abs(numbers) < smallest) & (np.abs(results) < smallest)
     found[np.isnan(found)] = np.inf
     found[(infinite & near_infinity) | near_zero] = 0.0
-    found[np.isnan(numbers) | np.isnan(truths.conditions)] = np.nan
+    found[np.isnan(numbers) | np.isnan(conditions)] = np.nan
     return found
-
-
-def allowed_errors(truths: Truths, dtype: str) -> np.ndarray:
-    """A part of the condition and of the smallest normal number."""
-    conditions = np.minimum(truths.conditions, np.finfo("float64").max)
-    return ALLOWED[dtype] * (conditions + float(np.finfo(dtype).tiny))

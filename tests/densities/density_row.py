@@ -88,6 +88,10 @@ class Density:
         names = [self.names[k] for k in self.differentiated]
         return ["value", *(f"d/d{n}" for n in names), *(f"d2/d{n}2" for n in names)]
 
+    def tangents(self, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """A direction: of each input with derivatives, a part of its numbers."""
+        return [arguments[k] * 0.5**n for n, k in enumerate(self.differentiated)]
+
     def points(self, dtype: str) -> np.ndarray:
         """All points of the grid, or `MOST_POINTS` that are drawn; a row of inputs for each."""
         grids = [rounded(KINDS[kind], dtype) for kind in self.kinds]

@@ -21,6 +21,8 @@ FOLDER = Path(__file__).parent / "truths"
 DTYPES = ("float64", "float32")
 FIRST_DIGITS = 50
 MOST_DIGITS = 6400
+#: the coefficients of a series
+Terms = dict[tuple[int, ...], mpf]
 #: what differs less between two numbers of digits is right
 CLOSE = mpf(10) ** -17
 #: smaller numbers are zero in every dtype, and larger ones infinite
@@ -36,12 +38,14 @@ class Truths:
     """Arrays with a row for each point; numbers and conditions have a column for each quantity.
 
     A condition is the number's absolute value plus its relative derivatives in all inputs.  NaN
-    stands for what does not exist, such as a derivative at a kink.
+    stands for what does not exist, such as a derivative at a kink.  ``directional`` has the
+    Hessian's product with the density's tangents, then the derivative in their direction.
     """
 
     points: np.ndarray
     numbers: np.ndarray
     conditions: np.ndarray
+    directional: np.ndarray
 
 
 def truths(density: Density, dtype: str) -> Truths:
@@ -54,13 +58,20 @@ def truths(density: Density, dtype: str) -> Truths:
 
 
 def compute(density: Density, points: np.ndarray, dtype: str) -> Truths:
-    found = [exact(density, point) for point in points]
-    numbers, conditions = (np.array(part) for part in zip(*found, strict=True))
-    return Truths(points, short(numbers, BITS[dtype]), short(conditions, BITS_OF_CONDITIONS))
+    found = np.array([exact(density, point) for point in points])
+    n = len(density.quantities)
+    numbers, conditions, directional = np.split(found, [n, 2 * n], axis=1)
+    bits = BITS[dtype]
+    return Truths(
+        points,
+        short(numbers, bits),
+        short(conditions, BITS_OF_CONDITIONS),
+        short(directional, bits),
+    )
 
 
-def exact(density: Density, point: np.ndarray) -> tuple[list[float], list[float]]:
-    """The quantities at a point, and their conditions.
+def exact(density: Density, point: np.ndarray) -> list[float]:
+    """The quantities at a point, their conditions, and the directional derivatives.
 
     The number of digits is doubled until nothing changes.
 
@@ -75,27 +86,40 @@ def exact(density: Density, point: np.ndarray) -> tuple[list[float], list[float]
         digits *= 2
         found = with_digits(density, point, digits)
         if all(agree(*pair) for pair in zip(before, found, strict=True)):
-            half = len(found) // 2
-            return [float(q) for q in found[:half]], [float(q) for q in found[half:]]
+            return [float(q) for q in found]
         before = found
     raise ArithmeticError(f"{density.name} at {point}: {MOST_DIGITS} digits are too few")
 
 
 def with_digits(density: Density, point: np.ndarray, digits: int) -> list[mpf]:
-    """The quantities, then their conditions, computed with this number of digits."""
+    """What `exact` returns, computed with this number of digits."""
     with mpmath.workdps(digits):
         inputs = [
             int(x) if kind in LABELS else mp.variable(k, float(x))
             for k, (kind, x) in enumerate(zip(density.kinds, point, strict=True))
         ]
         terms = mp.series(density.truth(mp, *inputs)).terms
-        places = [(k,) for k in density.differentiated]
-        places = [(), *places, *(2 * place for place in places)]
+        first = [(k,) for k in density.differentiated]
+        places = [(), *first, *(2 * place for place in first)]
         numbers = [derivative(terms, place) for place in places]
-        return numbers + [condition(terms, place, point) for place in places]
+        conditions = [condition(terms, place, point) for place in places]
+        return [*numbers, *conditions, *directional(density, terms, point)]
 
 
-def derivative(terms: dict[tuple[int, ...], mpf], place: tuple[int, ...]) -> mpf:
+def directional(density: Density, terms: Terms, point: np.ndarray) -> list[mpf]:
+    """The Hessian's product with the tangents, and the derivative in their direction."""
+    wrt = density.differentiated
+    tangents = [float(t) for t in density.tangents(point)]
+    places = [*((k,) for k in wrt), ()] if wrt else []
+    return [
+        mpmath.fsum(
+            t * derivative(terms, (*place, k)) for t, k in zip(tangents, wrt, strict=True) if t
+        )
+        for place in places
+    ]
+
+
+def derivative(terms: Terms, place: tuple[int, ...]) -> mpf:
     """The derivative in the inputs ``place``: the coefficient times factorials."""
     place = tuple(sorted(place))
     factor = 1
@@ -104,7 +128,7 @@ def derivative(terms: dict[tuple[int, ...], mpf], place: tuple[int, ...]) -> mpf
     return factor * terms.get(place, mpf(0))
 
 
-def condition(terms: dict[tuple[int, ...], mpf], place: tuple[int, ...], point: np.ndarray) -> mpf:
+def condition(terms: Terms, place: tuple[int, ...], point: np.ndarray) -> mpf:
     """|q| + the sum of |x_i dq/dx_i|, for the derivative q in ``place``."""
     slopes = [abs(float(x) * derivative(terms, (*place, k))) for k, x in enumerate(point) if x != 0]
     return abs(derivative(terms, place)) + mpmath.fsum(slopes)

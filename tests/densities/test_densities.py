@@ -11,7 +11,7 @@ import density_series as mp
 import mpmath
 import numpy as np
 import pytest
-from density_judge import Judged, excess, judge
+from density_judge import CLEARLY, Judged, excess, judge
 from density_known import (
     Places,
     read_differing,
@@ -24,13 +24,11 @@ from density_known import (
 )
 from density_row import LABELS, Density
 from density_table import TABLE
-from density_truth import DTYPES, Truths, compute, load, short, truths
+from density_truth import DTYPES, compute, load, short, truths
 from tiers import few_rows, rest
 
 #: the largest share of places that may be wrong, in percent; what is aimed at is 0.5 and 2
 CEILINGS = {"float64": 100.0, "float32": 100.0}
-#: an error that is this much above what is allowed fails: less may differ between processors
-CLEARLY = 4.0
 FORMS = [(density.name, form) for density in TABLE.values() for form in density.forms]
 #: the densities that run in all modes
 IN_ALL_MODES = list(TABLE)[::10]
@@ -120,14 +118,13 @@ def test_stored_truths_are_those_of_the_table(dtype: str) -> None:
             np.testing.assert_allclose(again.conditions[0], stored.conditions[row], rtol=0.02)
 
 
-def test_forms_of_ordinary_points_agree_with_the_truth() -> None:
-    """A truth that nobody writes down would be wrong everywhere."""
-    for name, density in TABLE.items():
-        wrong = [
-            np.all(judge(density, form, "float64", "FAST_RUN").wrong, axis=0).any()
-            for form in density.forms
-        ]
-        assert not all(wrong), name
+def test_some_form_is_right_somewhere() -> None:
+    """A truth that nobody writes down would be wrong at all points in all forms."""
+    for density in TABLE.values():
+        count = len(truths(density, "float64").points)
+        for quantity in density.quantities:
+            keys = [("float64", f"{density.name}/{form}", quantity) for form in density.forms]
+            assert any(len(known().get(key, Places()).points) < count for key in keys), keys
 
 
 @pytest.mark.parametrize(
@@ -179,13 +176,13 @@ def test_judgement() -> None:
     """Errors in units of the condition; infinities and zeros out of range; NaN is not judged."""
     numbers = np.array([[2.0, 1e300, np.inf, 1e-320, np.nan, -np.inf, 1.0]])
     conditions = np.array([[4.0, 1e300, np.inf, 1e-320, np.nan, np.inf, np.nan]])
-    found = Truths(np.zeros((1, 1)), numbers, conditions)
     results = np.array([[2 + 8e-9, np.nan, np.inf, 0.0, 1.0, np.inf, 3.0]])
-    errors = excess(results, found, "float64")[0]
+    errors = excess(results, numbers, conditions, "float64")[0]
     np.testing.assert_allclose(errors[:4], [2, np.inf, 0, 0], rtol=1e-6)
     assert np.isnan(errors[4]) and errors[5] == np.inf and np.isnan(errors[6])
-    single = excess(np.array([[2.0, np.inf, np.inf, 1e-40, 0, -np.inf, 0]]), found, "float32")[0]
-    np.testing.assert_array_equal(single, [0, 0, 0, 0, np.nan, 0, np.nan])
+    results = np.array([[2.0, np.inf, np.inf, 1e-40, 0, -np.inf, 0]])
+    errors = excess(results, numbers, conditions, "float32")[0]
+    np.testing.assert_array_equal(errors, [0, 0, 0, 0, np.nan, 0, np.nan])
 
 
 def test_points() -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from density_known import read_differing
-from density_subsets import ALL_PARTS, FEW, MANY, differences, differing, drawn_subsets, same
+from density_subsets import ALL_PARTS, FEW, MANY, by_part, differ, differing, drawn_subsets
 from density_table import TABLE
+from density_truth import compute
 from test_densities import FORMS, ONE_FORM
 from tiers import few_rows, full
 
@@ -45,11 +46,24 @@ def test_subsets_are_drawn() -> None:
 
 
 def test_differences() -> None:
-    """NaN where a number was is one; NaN in both, and rounding, are none."""
-    a, b = np.array([[1.0, np.nan]]), np.array([[1.0 + 1e-12, np.nan]])
-    allowed = np.full((1, 2), 1e-11)
-    assert same(a, b, allowed) and not same(a, b, allowed * 1e-2)
-    assert not same(a, np.array([[1.0, 2.0]]), allowed)
-    assert same(a, np.array([[1.0, 2.0]]), np.array([[1e-11, np.nan]]))
-    results = [{"value": a, "gradient": a}, {"gradient": b + 1}, {"value": b}]
-    assert differences(results, {"value": allowed, "gradient": allowed}) == ["gradient"]
+    """A place that is clearly right in one subset and clearly wrong in another is one."""
+    right, wrong, nearly = (np.array([[x, np.nan]]) for x in (0.01, np.inf, 0.9))
+    assert differ([right, wrong]) and differ([wrong, nearly, right])
+    assert (
+        not differ([right, nearly]) and not differ([wrong, nearly]) and not differ([wrong, wrong])
+    )
+    assert not differ([])
+
+
+def test_directional_truths() -> None:
+    """The bivariate numbers of a density whose Hessian is known: log(m) - m x."""
+    density = TABLE["exponential"]
+    row = np.array([[2.0, 5.0]])
+    found = compute(density, row, "float64")
+    numbers, conditions = by_part(found, 2)
+    np.testing.assert_allclose(numbers["value"], [[np.log(5) - 10]])
+    np.testing.assert_allclose(numbers["gradient"], [[-5, 1 / 5 - 2]])
+    np.testing.assert_allclose(numbers["hessian"], [[0, -1 / 25]])
+    np.testing.assert_allclose(numbers["product"], [[-2.5, -2 - 2.5 / 25]])
+    np.testing.assert_allclose(numbers["forward"], [[-10 + 2.5 * (1 / 5 - 2)]])
+    np.testing.assert_allclose(conditions["value"], [[10 - np.log(5) + 10 + 9]], rtol=0.01)
