@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from density_positive import gamma_log, gamma_pdf, gamma_truth
 from density_real import ndtr, ndtr_erf, normal_log, normal_truth
-from density_row import Density
+from density_row import Density, Expr, System
 
 
-def poisson_truth(mp: Any, y: Any, mu: Any) -> Any:
+def poisson_truth(mp: System, y: Expr, mu: Expr) -> Expr:
     return y * mp.log(mu) - mu - mp.lgamma(y + 1)
 
 
-def poisson_log(pt: Any, y: Any, mu: Any) -> Any:
+def poisson_log(pt: System, y: Expr, mu: Expr) -> Expr:
     return y * pt.log(mu) - mu - pt.gammaln(y + 1)
 
 
-def poisson_pmf(pt: Any, y: Any, mu: Any) -> Any:
+def poisson_pmf(pt: System, y: Expr, mu: Expr) -> Expr:
     return pt.exp(-mu) * mu**y / pt.gamma(y + 1)
 
 
-def negative_binomial_truth(mp: Any, y: Any, mu: Any, a: Any) -> Any:
+def negative_binomial_truth(mp: System, y: Expr, mu: Expr, a: Expr) -> Expr:
     return (
         mp.lgamma(y + a)
         - mp.lgamma(a)
@@ -31,7 +29,7 @@ def negative_binomial_truth(mp: Any, y: Any, mu: Any, a: Any) -> Any:
     )
 
 
-def negative_binomial_log(pt: Any, y: Any, mu: Any, a: Any) -> Any:
+def negative_binomial_log(pt: System, y: Expr, mu: Expr, a: Expr) -> Expr:
     return (
         pt.gammaln(y + a)
         - pt.gammaln(a)
@@ -41,40 +39,40 @@ def negative_binomial_log(pt: Any, y: Any, mu: Any, a: Any) -> Any:
     )
 
 
-def negative_binomial_pmf(pt: Any, y: Any, mu: Any, a: Any) -> Any:
+def negative_binomial_pmf(pt: System, y: Expr, mu: Expr, a: Expr) -> Expr:
     choose = pt.exp(pt.gammaln(y + a) - pt.gammaln(a) - pt.gammaln(y + 1))
     return choose * (a / (mu + a)) ** a * (mu / (mu + a)) ** y
 
 
-def choose_log(pt: Any, n: Any, k: Any) -> Any:
+def choose_log(pt: System, n: Expr, k: Expr) -> Expr:
     return pt.gammaln(n + 1) - pt.gammaln(k + 1) - pt.gammaln(n - k + 1)
 
 
-def inflated_truth(mp: Any, y: Any, psi: Any, log_pmf: Any, log_zero: Any) -> Any:
+def inflated_truth(mp: System, y: Expr, psi: Expr, log_pmf: Expr, log_zero: Expr) -> Expr:
     """Zeros occur by themselves with the probability 1 - psi."""
     if y > 0:
         return mp.log(psi) + log_pmf
     return mp.log1p(psi * mp.expm1(log_zero))
 
 
-def hurdle_truth(mp: Any, y: Any, psi: Any, log_pmf: Any, log_zero: Any) -> Any:
+def hurdle_truth(mp: System, y: Expr, psi: Expr, log_pmf: Expr, log_zero: Expr) -> Expr:
     """Zero with the probability 1 - psi, otherwise the distribution without its zero."""
     if y > 0:
         return mp.log(psi) + log_pmf - mp.log1mexp(log_zero)
     return mp.log1p(-psi)
 
 
-def discrete_weibull_truth(mp: Any, k: Any, q: Any, b: Any) -> Any:
+def discrete_weibull_truth(mp: System, k: Expr, q: Expr, b: Expr) -> Expr:
     first = mp.log(q) * (mp.exp(b * mp.log(k)) if k > 0 else 0)
     second = mp.log(q) * mp.exp(b * mp.log(k + 1))
     return first + mp.log1mexp(second - first)
 
 
-def beta_binomial_truth(mp: Any, y: Any, n: Any, a: Any, b: Any) -> Any:
+def beta_binomial_truth(mp: System, y: Expr, n: Expr, a: Expr, b: Expr) -> Expr:
     return mp.log_choose(n, y) + mp.betaln(y + a, n - y + b) - mp.betaln(a, b)
 
 
-def ordered_logistic_truth(mp: Any, k: Any, eta: Any, c1: Any, c2: Any) -> Any:
+def ordered_logistic_truth(mp: System, k: Expr, eta: Expr, c1: Expr, c2: Expr) -> Expr:
     if k == 0:
         return -mp.softplus(eta - c1)
     if k == 2:
@@ -82,7 +80,7 @@ def ordered_logistic_truth(mp: Any, k: Any, eta: Any, c1: Any, c2: Any) -> Any:
     return mp.log1mexp(c1 - c2) - mp.softplus(c1 - eta) - mp.softplus(eta - c2)
 
 
-def ordered_probit_truth(mp: Any, k: Any, eta: Any, c1: Any, c2: Any) -> Any:
+def ordered_probit_truth(mp: System, k: Expr, eta: Expr, c1: Expr, c2: Expr) -> Expr:
     if k == 0:
         return mp.log_ndtr(c1 - eta)
     if k == 2:
@@ -94,30 +92,30 @@ def ordered_probit_truth(mp: Any, k: Any, eta: Any, c1: Any, c2: Any) -> Any:
     return larger + mp.log1mexp(smaller - larger)
 
 
-def ordered_switch(pt: Any, cdf: Any, k: Any, eta: Any, c1: Any, c2: Any) -> Any:
+def ordered_switch(pt: System, cdf: Expr, k: Expr, eta: Expr, c1: Expr, c2: Expr) -> Expr:
     middle = pt.log(cdf(c2 - eta) - cdf(c1 - eta))
     last = pt.log(1 - cdf(c2 - eta))
     return pt.switch(pt.eq(k, 0), pt.log(cdf(c1 - eta)), pt.switch(pt.eq(k, 1), middle, last))
 
 
-def ordered_probabilities(pt: Any, cdf: Any, k: Any, eta: Any, c1: Any, c2: Any) -> Any:
+def ordered_probabilities(pt: System, cdf: Expr, k: Expr, eta: Expr, c1: Expr, c2: Expr) -> Expr:
     """The logarithm of the chosen one of a row of probabilities."""
     low, high = cdf(c1 - eta), cdf(c2 - eta)
     p = pt.stack([low, high - low, 1 - high], axis=-1)
     return pt.log(pt.sum(p * pt.eq(k[:, None], [0, 1, 2]), axis=-1))
 
 
-def response_hand(pt: Any, y: Any, x: Any, a: Any, b: Any, c: Any) -> Any:
+def response_hand(pt: System, y: Expr, x: Expr, a: Expr, b: Expr, c: Expr) -> Expr:
     p = c + (1 - c) / (1 + pt.exp(-a * (x - b)))
     return pt.log(pt.switch(y, p, 1 - p))
 
 
-def response_sum(pt: Any, y: Any, x: Any, a: Any, b: Any, c: Any) -> Any:
+def response_sum(pt: System, y: Expr, x: Expr, a: Expr, b: Expr, c: Expr) -> Expr:
     p = c + (1 - c) * pt.sigmoid(a * (x - b))
     return y * pt.log(p) + (1 - y) * pt.log1p(-p)
 
 
-def response_truth(mp: Any, y: Any, x: Any, a: Any, b: Any, c: Any) -> Any:
+def response_truth(mp: System, y: Expr, x: Expr, a: Expr, b: Expr, c: Expr) -> Expr:
     """Item response with guessing: c + (1 - c) sigmoid(a (x - b))."""
     z = a * (x - b)
     wrong = mp.log1p(-c) - mp.softplus(z)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 from density_discrete import poisson_log, poisson_pmf, poisson_truth
 from density_real import normal_log, normal_pdf, normal_truth
-from density_row import Density, matrix
+from density_row import Density, Expr, System, matrix
 
 
-def chosen(pt: Any, k: Any, items: list[Any]) -> Any:
+def chosen(pt: System, k: Expr, items: list[Expr]) -> Expr:
     """The item of each label."""
     row = pt.stack(items, axis=-1)
     return pt.sum(row * pt.eq(k[:, None], list(range(len(items)))), axis=-1)
@@ -19,11 +18,11 @@ def chosen(pt: Any, k: Any, items: list[Any]) -> Any:
 # mixtures
 
 
-def mixture_truth(mp: Any, w: Any, first: Any, second: Any) -> Any:
+def mixture_truth(mp: System, w: Expr, first: Expr, second: Expr) -> Expr:
     return mp.logsumexp(mp.log(w) + first, mp.log1p(-w) + second)
 
 
-def mixture3_truth(mp: Any, x: Any, a: Any, b: Any, m: Any, s: Any) -> Any:
+def mixture3_truth(mp: System, x: Expr, a: Expr, b: Expr, m: Expr, s: Expr) -> Expr:
     """Weights softmax(a, b, 0), means m, 0 and -m."""
     normals = [normal_truth(mp, x, mean, s) for mean in (m, 0, -m)]
     weights = [a, b, 0]
@@ -32,13 +31,13 @@ def mixture3_truth(mp: Any, x: Any, a: Any, b: Any, m: Any, s: Any) -> Any:
     )
 
 
-def mixture3_softmax(pt: Any, x: Any, a: Any, b: Any, m: Any, s: Any) -> Any:
+def mixture3_softmax(pt: System, x: Expr, a: Expr, b: Expr, m: Expr, s: Expr) -> Expr:
     weights = pt.special.softmax(pt.stack([a, b, pt.zeros_like(a)], axis=-1), axis=-1)
     pdfs = pt.stack([normal_pdf(pt, x, mean, s) for mean in (m, 0.0, -m)], axis=-1)
     return pt.log(pt.sum(weights * pdfs, axis=-1))
 
 
-def mixture3_logsumexp(pt: Any, x: Any, a: Any, b: Any, m: Any, s: Any) -> Any:
+def mixture3_logsumexp(pt: System, x: Expr, a: Expr, b: Expr, m: Expr, s: Expr) -> Expr:
     weights = pt.special.log_softmax(pt.stack([a, b, pt.zeros_like(a)], axis=-1), axis=-1)
     logs = pt.stack([normal_log(pt, x, mean, s) for mean in (m, 0.0, -m)], axis=-1)
     return pt.logsumexp(weights + logs, axis=-1)
@@ -47,16 +46,16 @@ def mixture3_logsumexp(pt: Any, x: Any, a: Any, b: Any, m: Any, s: Any) -> Any:
 # simplices
 
 
-def softmax_truth(mp: Any, k: int, *logits: Any) -> Any:
+def softmax_truth(mp: System, k: int, *logits: Expr) -> Expr:
     return logits[k] - mp.logsumexp(*logits)
 
 
-def softmax_hand(pt: Any, k: Any, *logits: Any) -> Any:
+def softmax_hand(pt: System, k: Expr, *logits: Expr) -> Expr:
     exps = [pt.exp(x) for x in logits]
     return pt.log(chosen(pt, k, exps) / (exps[0] + exps[1] + exps[2]))
 
 
-def multinomial_truth(mp: Any, y1: Any, y2: Any, y3: Any, a: Any, b: Any) -> Any:
+def multinomial_truth(mp: System, y1: Expr, y2: Expr, y3: Expr, a: Expr, b: Expr) -> Expr:
     logits, counts = [a, b, 0], [y1, y2, y3]
     total = mp.logsumexp(*logits)
     return mp.lgamma(y1 + y2 + y3 + 1) + mp.total(
@@ -64,17 +63,17 @@ def multinomial_truth(mp: Any, y1: Any, y2: Any, y3: Any, a: Any, b: Any) -> Any
     )
 
 
-def multinomial(pt: Any, log_p: Any, *counts: Any) -> Any:
+def multinomial(pt: System, log_p: Expr, *counts: Expr) -> Expr:
     y = pt.stack(counts, axis=-1)
     constant = pt.gammaln(pt.sum(y, axis=-1) + 1) - pt.sum(pt.gammaln(y + 1), axis=-1)
     return constant + pt.sum(y * log_p, axis=-1)
 
 
-def logits3(pt: Any, a: Any, b: Any) -> Any:
+def logits3(pt: System, a: Expr, b: Expr) -> Expr:
     return pt.stack([a, b, pt.zeros_like(a)], axis=-1)
 
 
-def dirichlet_truth(mp: Any, x: Any, y: Any, a: Any, b: Any, c: Any) -> Any:
+def dirichlet_truth(mp: System, x: Expr, y: Expr, a: Expr, b: Expr, c: Expr) -> Expr:
     return (
         mp.lgamma(a + b + c)
         - mp.lgamma(a)
@@ -86,19 +85,19 @@ def dirichlet_truth(mp: Any, x: Any, y: Any, a: Any, b: Any, c: Any) -> Any:
     )
 
 
-def dirichlet_sum(pt: Any, x: Any, y: Any, *alphas: Any) -> Any:
+def dirichlet_sum(pt: System, x: Expr, y: Expr, *alphas: Expr) -> Expr:
     a = pt.stack(alphas, axis=-1)
     p = pt.stack([x, y, 1 - x - y], axis=-1)
     normalizer = pt.gammaln(pt.sum(a, axis=-1)) - pt.sum(pt.gammaln(a), axis=-1)
     return normalizer + pt.sum((a - 1) * pt.log(p), axis=-1)
 
 
-def dirichlet_hand(pt: Any, x: Any, y: Any, a: Any, b: Any, c: Any) -> Any:
+def dirichlet_hand(pt: System, x: Expr, y: Expr, a: Expr, b: Expr, c: Expr) -> Expr:
     constant = pt.gamma(a + b + c) / (pt.gamma(a) * pt.gamma(b) * pt.gamma(c))
     return pt.log(constant * x ** (a - 1) * y ** (b - 1) * (1 - x - y) ** (c - 1))
 
 
-def dirichlet_multinomial_truth(mp: Any, y1: Any, y2: Any, a: Any, b: Any) -> Any:
+def dirichlet_multinomial_truth(mp: System, y1: Expr, y2: Expr, a: Expr, b: Expr) -> Expr:
     return (
         mp.lgamma(a + b)
         + mp.lgamma(y1 + y2 + 1)
@@ -112,7 +111,7 @@ def dirichlet_multinomial_truth(mp: Any, y1: Any, y2: Any, a: Any, b: Any) -> An
     )
 
 
-def dirichlet_multinomial_sum(pt: Any, y1: Any, y2: Any, a: Any, b: Any) -> Any:
+def dirichlet_multinomial_sum(pt: System, y1: Expr, y2: Expr, a: Expr, b: Expr) -> Expr:
     y, alpha = pt.stack([y1, y2], axis=-1), pt.stack([a, b], axis=-1)
     n, total = y1 + y2, a + b
     constant = pt.gammaln(total) + pt.gammaln(n + 1) - pt.gammaln(n + total)
@@ -120,12 +119,12 @@ def dirichlet_multinomial_sum(pt: Any, y1: Any, y2: Any, a: Any, b: Any) -> Any:
     return constant + pt.sum(terms, axis=-1)
 
 
-def dirichlet_multinomial_beta(pt: Any, y1: Any, y2: Any, a: Any, b: Any) -> Any:
+def dirichlet_multinomial_beta(pt: System, y1: Expr, y2: Expr, a: Expr, b: Expr) -> Expr:
     choose = pt.gammaln(y1 + y2 + 1) - pt.gammaln(y1 + 1) - pt.gammaln(y2 + 1)
     return choose + pt.special.betaln(y1 + a, y2 + b) - pt.special.betaln(a, b)
 
 
-def cox_truth(mp: Any, x: Any, a: Any, b: Any, beta: Any) -> Any:
+def cox_truth(mp: System, x: Expr, a: Expr, b: Expr, beta: Expr) -> Expr:
     """The partial likelihood of the first of three at risk."""
     return x * beta - mp.logsumexp(x * beta, a * beta, b * beta)
 
@@ -133,19 +132,19 @@ def cox_truth(mp: Any, x: Any, a: Any, b: Any, beta: Any) -> Any:
 # copulas
 
 
-def gaussian_copula_truth(mp: Any, u: Any, v: Any, r: Any) -> Any:
+def gaussian_copula_truth(mp: System, u: Expr, v: Expr, r: Expr) -> Expr:
     a, b = mp.ndtri(u), mp.ndtri(v)
     rest = (1 - r) * (1 + r)
     return -mp.log(rest) / 2 - (r**2 * (a**2 + b**2) - 2 * r * a * b) / (2 * rest)
 
 
-def gaussian_copula_sum(pt: Any, u: Any, v: Any, r: Any) -> Any:
+def gaussian_copula_sum(pt: System, u: Expr, v: Expr, r: Expr) -> Expr:
     a, b = (-sqrt(2) * pt.erfcinv(2 * p) for p in (u, v))
     rest = 1 - r**2
     return -0.5 * pt.log(rest) - (r**2 * (a**2 + b**2) - 2 * r * a * b) / (2 * rest)
 
 
-def gaussian_copula_matrix(pt: Any, u: Any, v: Any, r: Any) -> Any:
+def gaussian_copula_matrix(pt: System, u: Expr, v: Expr, r: Expr) -> Expr:
     a, b = (sqrt(2) * pt.erfinv(2 * p - 1) for p in (u, v))
     z = pt.stack([a, b], axis=-1)
     one = pt.ones_like(r)
@@ -155,32 +154,32 @@ def gaussian_copula_matrix(pt: Any, u: Any, v: Any, r: Any) -> Any:
     return -0.5 * pt.log(pt.linalg.det(correlation)) - 0.5 * quadratic
 
 
-def clayton_truth(mp: Any, u: Any, v: Any, t: Any) -> Any:
+def clayton_truth(mp: System, u: Expr, v: Expr, t: Expr) -> Expr:
     first, second = mp.exp(-t * mp.log(u)), mp.exp(-t * mp.log(v))
     return (
         mp.log1p(t) - (1 + t) * (mp.log(u) + mp.log(v)) - (2 + 1 / t) * mp.log(first + second - 1)
     )
 
 
-def frank_truth(mp: Any, u: Any, v: Any, t: Any) -> Any:
+def frank_truth(mp: System, u: Expr, v: Expr, t: Expr) -> Expr:
     """In exponents that do not grow: t (1 - e^-t) e^(-t (u + v)) over the square of the rest."""
     rest = -mp.expm1(-t) - mp.expm1(-t * u) * mp.expm1(-t * v)
     return mp.log(t) + mp.log1mexp(-t) - t * (u + v) - 2 * mp.log(rest)
 
 
-def gumbel_copula_truth(mp: Any, u: Any, v: Any, t: Any) -> Any:
+def gumbel_copula_truth(mp: System, u: Expr, v: Expr, t: Expr) -> Expr:
     x, y = -mp.log(u), -mp.log(v)
     a = mp.exp(mp.logsumexp(t * mp.log(x), t * mp.log(y)) / t)
     return -a + (t - 1) * mp.log(x * y) + x + y + (1 - 2 * t) * mp.log(a) + mp.log(a + t - 1)
 
 
-def gumbel_copula_hand(pt: Any, u: Any, v: Any, t: Any) -> Any:
+def gumbel_copula_hand(pt: System, u: Expr, v: Expr, t: Expr) -> Expr:
     x, y = -pt.log(u), -pt.log(v)
     a = (x**t + y**t) ** (1 / t)
     return pt.log(pt.exp(-a) * (x * y) ** (t - 1) / (u * v) * a ** (1 - 2 * t) * (a + t - 1))
 
 
-def gumbel_copula_sum(pt: Any, u: Any, v: Any, t: Any) -> Any:
+def gumbel_copula_sum(pt: System, u: Expr, v: Expr, t: Expr) -> Expr:
     x, y = -pt.log(u), -pt.log(v)
     a = pt.exp(pt.logaddexp(t * pt.log(x), t * pt.log(y)) / t)
     return (

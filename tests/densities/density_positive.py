@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import math
 from math import log, pi, sqrt
-from typing import Any
 
 from density_real import HALF_LOG_2PI, SQRT_2PI
-from density_row import Density
+from density_row import Density, Expr, System
 
 
-def gamma_truth(mp: Any, x: Any, a: Any, b: Any) -> Any:
+def gamma_truth(mp: System, x: Expr, a: Expr, b: Expr) -> Expr:
     return a * mp.log(b) - mp.lgamma(a) + (a - 1) * mp.log(x) - b * x
 
 
-def gamma_log(pt: Any, x: Any, a: Any, b: Any) -> Any:
+def gamma_log(pt: System, x: Expr, a: Expr, b: Expr) -> Expr:
     return a * pt.log(b) - pt.gammaln(a) + (a - 1) * pt.log(x) - b * x
 
 
-def gamma_pdf(pt: Any, x: Any, a: Any, b: Any) -> Any:
+def gamma_pdf(pt: System, x: Expr, a: Expr, b: Expr) -> Expr:
     return b**a * x ** (a - 1) * pt.exp(-b * x) / pt.gamma(a)
 
 
-def beta_truth(mp: Any, x: Any, a: Any, b: Any) -> Any:
+def beta_truth(mp: System, x: Expr, a: Expr, b: Expr) -> Expr:
     return (a - 1) * mp.log(x) + (b - 1) * mp.log1p(-x) - mp.betaln(a, b)
 
 
-def beta_log(pt: Any, x: Any, a: Any, b: Any) -> Any:
+def beta_log(pt: System, x: Expr, a: Expr, b: Expr) -> Expr:
     return (
         (a - 1) * pt.log(x)
         + (b - 1) * pt.log1p(-x)
@@ -36,12 +35,12 @@ def beta_log(pt: Any, x: Any, a: Any, b: Any) -> Any:
     )
 
 
-def beta_hand(pt: Any, x: Any, a: Any, b: Any) -> Any:
+def beta_hand(pt: System, x: Expr, a: Expr, b: Expr) -> Expr:
     constant = pt.gamma(a + b) / (pt.gamma(a) * pt.gamma(b))
     return pt.log(constant * x ** (a - 1) * (1 - x) ** (b - 1))
 
 
-def wald_truth(mp: Any, x: Any, m: Any, lam: Any) -> Any:
+def wald_truth(mp: System, x: Expr, m: Expr, lam: Expr) -> Expr:
     return (
         mp.log(lam) / 2
         - mp.log(2 * mp.pi) / 2
@@ -50,47 +49,47 @@ def wald_truth(mp: Any, x: Any, m: Any, lam: Any) -> Any:
     )
 
 
-def gompertz_truth(mp: Any, x: Any, eta: Any, b: Any) -> Any:
+def gompertz_truth(mp: System, x: Expr, eta: Expr, b: Expr) -> Expr:
     return mp.log(b) + mp.log(eta) + b * x - eta * mp.expm1(b * x)
 
 
-def log_logistic_truth(mp: Any, x: Any, a: Any, b: Any) -> Any:
+def log_logistic_truth(mp: System, x: Expr, a: Expr, b: Expr) -> Expr:
     z = b * (mp.log(x) - mp.log(a))
     return mp.log(b) - mp.log(x) + z - 2 * mp.softplus(z)
 
 
-def weibull_truth(mp: Any, x: Any, a: Any, b: Any) -> Any:
+def weibull_truth(mp: System, x: Expr, a: Expr, b: Expr) -> Expr:
     z = mp.log(x) - mp.log(b)
     return mp.log(a) - mp.log(b) + (a - 1) * z - mp.exp(a * z)
 
 
-def weibull_log(pt: Any, x: Any, a: Any, b: Any) -> Any:
+def weibull_log(pt: System, x: Expr, a: Expr, b: Expr) -> Expr:
     return pt.log(a) - pt.log(b) + (a - 1) * pt.log(x / b) - (x / b) ** a
 
 
-def aft_truth(mp: Any, c: Any, x: Any, eta: Any, s: Any) -> Any:
+def aft_truth(mp: System, c: Expr, x: Expr, eta: Expr, s: Expr) -> Expr:
     """Accelerated failure time: log(x) is Gumbel distributed about eta; c marks censored times."""
     z = (mp.log(x) - eta) / s
     return -mp.exp(z) if c else z - mp.exp(z) - mp.log(s) - mp.log(x)
 
 
-def aft_gumbel(pt: Any, c: Any, x: Any, eta: Any, s: Any) -> Any:
+def aft_gumbel(pt: System, c: Expr, x: Expr, eta: Expr, s: Expr) -> Expr:
     z = (pt.log(x) - eta) / s
     return (1 - c) * (z - pt.log(s * x)) - pt.exp(z)
 
 
-def aft_weibull(pt: Any, c: Any, x: Any, eta: Any, s: Any) -> Any:
+def aft_weibull(pt: System, c: Expr, x: Expr, eta: Expr, s: Expr) -> Expr:
     a, b = 1 / s, pt.exp(eta)
     return pt.switch(c, -((x / b) ** a), weibull_log(pt, x, a, b))
 
 
-def aft_hand(pt: Any, c: Any, x: Any, eta: Any, s: Any) -> Any:
+def aft_hand(pt: System, c: Expr, x: Expr, eta: Expr, s: Expr) -> Expr:
     hazard = x ** (1 / s - 1) * pt.exp(-eta / s) / s
     survival = pt.exp(-(x ** (1 / s)) * pt.exp(-eta / s))
     return pt.log(pt.switch(c, survival, hazard * survival))
 
 
-def rice_truth(mp: Any, x: Any, nu: Any, s: Any) -> Any:
+def rice_truth(mp: System, x: Expr, nu: Expr, s: Expr) -> Expr:
     return (
         mp.log(x) - 2 * mp.log(s) - ((x / s) ** 2 + (nu / s) ** 2) / 2 + mp.log_i0(x / s * (nu / s))
     )

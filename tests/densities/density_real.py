@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from math import log, pi, sqrt
-from typing import Any
 
-from density_row import Density, Form
+from density_row import Density, Expr, Form, System
 
 HALF_LOG_2PI = 0.5 * log(2 * pi)
 SQRT_2PI = sqrt(2 * pi)
@@ -19,27 +18,27 @@ def located(form: Form) -> Form:
     return lambda pt, x, m, s, *shapes: form(pt, (x - m) / s, s, *shapes)
 
 
-def normal_pdf(pt: Any, x: Any, m: Any, s: Any) -> Any:
+def normal_pdf(pt: System, x: Expr, m: Expr, s: Expr) -> Expr:
     return pt.exp(-0.5 * ((x - m) / s) ** 2) / (s * sqrt(2 * pi))
 
 
-def normal_log(pt: Any, x: Any, m: Any, s: Any) -> Any:
+def normal_log(pt: System, x: Expr, m: Expr, s: Expr) -> Expr:
     return -0.5 * ((x - m) / s) ** 2 - pt.log(s) - HALF_LOG_2PI
 
 
-def normal_truth(mp: Any, x: Any, m: Any, s: Any) -> Any:
+def normal_truth(mp: System, x: Expr, m: Expr, s: Expr) -> Expr:
     return mp.log_normal((x - m) / s) - mp.log(s)
 
 
-def ndtr(pt: Any, z: Any) -> Any:
+def ndtr(pt: System, z: Expr) -> Expr:
     return 0.5 * pt.erfc(-z / SQRT_2)
 
 
-def ndtr_erf(pt: Any, z: Any) -> Any:
+def ndtr_erf(pt: System, z: Expr) -> Expr:
     return 0.5 * (1 + pt.erf(z / SQRT_2))
 
 
-def student_truth(mp: Any, z: Any, s: Any, nu: Any) -> Any:
+def student_truth(mp: System, z: Expr, s: Expr, nu: Expr) -> Expr:
     return (
         mp.lgamma((nu + 1) / 2)
         - mp.lgamma(nu / 2)
@@ -49,7 +48,7 @@ def student_truth(mp: Any, z: Any, s: Any, nu: Any) -> Any:
     )
 
 
-def student_log(pt: Any, z: Any, s: Any, nu: Any) -> Any:
+def student_log(pt: System, z: Expr, s: Expr, nu: Expr) -> Expr:
     return (
         pt.gammaln((nu + 1) / 2)
         - pt.gammaln(nu / 2)
@@ -59,7 +58,7 @@ def student_log(pt: Any, z: Any, s: Any, nu: Any) -> Any:
     )
 
 
-def student_lambda(pt: Any, z: Any, s: Any, nu: Any) -> Any:
+def student_lambda(pt: System, z: Expr, s: Expr, nu: Expr) -> Expr:
     lam = s**-2.0
     return (
         pt.gammaln((nu + 1.0) / 2.0)
@@ -69,18 +68,18 @@ def student_lambda(pt: Any, z: Any, s: Any, nu: Any) -> Any:
     )
 
 
-def student_hand(pt: Any, z: Any, s: Any, nu: Any) -> Any:
+def student_hand(pt: System, z: Expr, s: Expr, nu: Expr) -> Expr:
     factor = pt.exp(pt.gammaln((nu + 1) / 2) - pt.gammaln(nu / 2)) / (s * pt.sqrt(nu * pi))
     return pt.log(factor * (1 + z**2 / nu) ** (-(nu + 1) / 2))
 
 
-def asymmetric_laplace_log(pt: Any, x: Any, m: Any, b: Any, k: Any) -> Any:
+def asymmetric_laplace_log(pt: System, x: Expr, m: Expr, b: Expr, k: Expr) -> Expr:
     d = x - m
     sign = pt.switch(d < 0, -1.0, 1.0)
     return pt.log(b / (k + k**-1)) + -d * b * sign * k**sign
 
 
-def exgaussian_switch(pt: Any, x: Any, m: Any, s: Any, nu: Any) -> Any:
+def exgaussian_switch(pt: System, x: Expr, m: Expr, s: Expr, nu: Expr) -> Expr:
     left = (
         -pt.log(nu)
         + (m - x) / nu
@@ -90,7 +89,7 @@ def exgaussian_switch(pt: Any, x: Any, m: Any, s: Any, nu: Any) -> Any:
     return pt.switch(nu > 0.05 * s, left, normal_log(pt, x, m, s))
 
 
-def exgaussian_truth(mp: Any, x: Any, m: Any, s: Any, nu: Any) -> Any:
+def exgaussian_truth(mp: System, x: Expr, m: Expr, s: Expr, nu: Expr) -> Expr:
     return -mp.log(nu) + (m - x) / nu + (s / nu) ** 2 / 2 + mp.log_ndtr((x - m) / s - s / nu)
 
 
@@ -335,11 +334,11 @@ LOCATED = [
 ]
 
 
-def truncated_truth(mp: Any, x: Any, m: Any, s: Any, lower: Any) -> Any:
+def truncated_truth(mp: System, x: Expr, m: Expr, s: Expr, lower: Expr) -> Expr:
     return normal_truth(mp, x, m, s) - mp.log_ndtr((m - lower) / s)
 
 
-def log_interval(mp: Any, a: Any, b: Any) -> Any:
+def log_interval(mp: System, a: Expr, b: Expr) -> Expr:
     """The logarithm of the normal probability between a and b, a < b, from the nearer tail."""
     if a > 0:
         a, b = -b, -a

@@ -41,8 +41,11 @@ DISCRETE = {"count", "positive_count", *LABELS}
 MOST_POINTS = 200
 MOST_DRAWS = 100_000
 
-#: a form is called with the module ``tensor`` of a system, a truth with `density_series`
-Form = Callable[..., Any]
+#: the module ``tensor`` of a system, for forms; `density_series`, for truths
+System = Any
+#: what is computed with: a variable of the system, a series, a number
+Expr = Any
+Form = Callable[..., Expr]
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,6 @@ def drawn(grids: list[list[float]], seed: str) -> Iterator[tuple[float, ...]]:
         yield tuple(point)
 
 
-def matrix(pt: Any, rows: list[list[Any]]) -> Any:
+def matrix(pt: System, rows: list[list[Expr]]) -> Expr:
     """A batch of matrices of vectors."""
     return pt.stack([pt.stack(row, axis=-1) for row in rows], axis=-2)

@@ -8,6 +8,7 @@ diagonal needs them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import cache
 
@@ -16,7 +17,7 @@ from mpmath import mpf, pi
 
 #: a product of changes: the sorted numbers of the inputs
 Monomial = tuple[int, ...]
-Number = "Series | int | float | mpf"
+Number = "Series | float | mpf"
 inf = mpf("inf")
 #: beyond it, exp is 0 or infinity: no double is near
 LARGEST_EXPONENT = mpf(10) ** 100
@@ -37,7 +38,7 @@ class Series:
     def __add__(self, other: Number) -> Series:
         terms = dict(self.terms)
         for monomial, factor in series(other).terms.items():
-            terms[monomial] = terms.get(monomial, 0) + factor
+            terms[monomial] = terms[monomial] + factor if monomial in terms else factor
         return Series(terms)
 
     def __mul__(self, other: Number) -> Series:
@@ -46,22 +47,21 @@ class Series:
         for left, a in self.terms.items():
             for monomial, b in right:
                 product = times(left, monomial)
-                if product is not None:
-                    terms[product] = terms.get(product, 0) + a * b
+                if product in terms:
+                    terms[product] += a * b
+                elif product is not None:
+                    terms[product] = a * b
         return Series(terms)
 
     def __pow__(self, power: Number) -> Series:
         if isinstance(power, int) and power >= 0:
-            result = series(1)
-            for _ in range(power):
-                result = result * self
-            return result
+            return math.prod([self] * power, start=series(1))
         if isinstance(power, Series):
             return exp(power * log(self))
         return composed(self, lambda c: [falling(power, k) * c ** (power - k) for k in range(4)])
 
     def __neg__(self) -> Series:
-        return self * -1
+        return Series({monomial: -a for monomial, a in self.terms.items()})
 
     def __sub__(self, other: Number) -> Series:
         return self + -series(other)

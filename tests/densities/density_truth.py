@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,11 +122,8 @@ def directional(density: Density, terms: Terms, point: np.ndarray) -> list[mpf]:
 
 def derivative(terms: Terms, place: tuple[int, ...]) -> mpf:
     """The derivative in the inputs ``place``: the coefficient times factorials."""
-    place = tuple(sorted(place))
-    factor = 1
-    for k in set(place):
-        factor *= int(mpmath.factorial(place.count(k)))
-    return factor * terms.get(place, mpf(0))
+    factor = math.prod(math.factorial(place.count(k)) for k in set(place))
+    return factor * terms.get(tuple(sorted(place)), mpf(0))
 
 
 def condition(terms: Terms, place: tuple[int, ...], point: np.ndarray) -> mpf:

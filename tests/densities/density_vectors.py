@@ -3,49 +3,48 @@
 from __future__ import annotations
 
 from math import log, pi
-from typing import Any
 
 from density_real import HALF_LOG_2PI, ndtr, normal_log, normal_pdf, normal_truth
-from density_row import Density, matrix
+from density_row import Density, Expr, System, matrix
 
 LOG_2PI = 2 * HALF_LOG_2PI
 
 # Gaussian vectors
 
 
-def binormal_truth(mp: Any, x: Any, y: Any, s: Any, t: Any, r: Any) -> Any:
+def binormal_truth(mp: System, x: Expr, y: Expr, s: Expr, t: Expr, r: Expr) -> Expr:
     rest = (1 - r) * (1 + r)
     a, b = x / s, y / t
     quadratic = (a**2 - 2 * r * a * b + b**2) / rest
     return -quadratic / 2 - mp.log(2 * mp.pi) - mp.log(s) - mp.log(t) - mp.log(rest) / 2
 
 
-def binormal_formula(pt: Any, x: Any, y: Any, s: Any, t: Any, r: Any) -> Any:
+def binormal_formula(pt: System, x: Expr, y: Expr, s: Expr, t: Expr, r: Expr) -> Expr:
     rest = 1 - r**2
     quadratic = ((x / s) ** 2 - 2 * r * x * y / (s * t) + (y / t) ** 2) / rest
     return pt.log(pt.exp(-0.5 * quadratic) / (2 * pi * s * t * pt.sqrt(rest)))
 
 
-def covariance2(pt: Any, s: Any, t: Any, r: Any) -> Any:
+def covariance2(pt: System, s: Expr, t: Expr, r: Expr) -> Expr:
     return matrix(pt, [[s**2, r * s * t], [r * s * t, t**2]])
 
 
-def binormal_inverse(pt: Any, x: Any, y: Any, s: Any, t: Any, r: Any) -> Any:
+def binormal_inverse(pt: System, x: Expr, y: Expr, s: Expr, t: Expr, r: Expr) -> Expr:
     return gaussian_inverse(pt, pt.stack([x, y], axis=-1), covariance2(pt, s, t, r))
 
 
-def binormal_cholesky(pt: Any, x: Any, y: Any, s: Any, t: Any, r: Any) -> Any:
+def binormal_cholesky(pt: System, x: Expr, y: Expr, s: Expr, t: Expr, r: Expr) -> Expr:
     return gaussian_cholesky(pt, pt.stack([x, y], axis=-1), covariance2(pt, s, t, r))
 
 
-def gaussian_inverse(pt: Any, x: Any, covariance: Any) -> Any:
+def gaussian_inverse(pt: System, x: Expr, covariance: Expr) -> Expr:
     constant = 0.5 * LOG_2PI * covariance.shape[-1]
     precision = pt.linalg.inv(covariance)
     quadratic = pt.sum(x[..., None] * precision * x[..., None, :], axis=(-2, -1))
     return -0.5 * quadratic - 0.5 * pt.log(pt.linalg.det(covariance)) - constant
 
 
-def gaussian_cholesky(pt: Any, x: Any, covariance: Any) -> Any:
+def gaussian_cholesky(pt: System, x: Expr, covariance: Expr) -> Expr:
     factor = pt.linalg.cholesky(covariance)
     z = pt.linalg.solve_triangular(factor, x[..., None], lower=True)[..., 0]
     diagonal = pt.diagonal(factor, axis1=-2, axis2=-1)
@@ -53,7 +52,7 @@ def gaussian_cholesky(pt: Any, x: Any, covariance: Any) -> Any:
     return -0.5 * pt.sum(z**2, axis=-1) - pt.sum(pt.log(diagonal), axis=-1) - constant
 
 
-def chain_truth(mp: Any, x: Any, y: Any, z: Any, s: Any, r: Any) -> Any:
+def chain_truth(mp: System, x: Expr, y: Expr, z: Expr, s: Expr, r: Expr) -> Expr:
     """Three numbers with the correlations r, r and r**2: each depends on the one before."""
     rest = mp.sqrt((1 - r) * (1 + r)) * s
     return (
@@ -63,13 +62,13 @@ def chain_truth(mp: Any, x: Any, y: Any, z: Any, s: Any, r: Any) -> Any:
     )
 
 
-def covariance3(pt: Any, s: Any, r: Any) -> Any:
+def covariance3(pt: System, s: Expr, r: Expr) -> Expr:
     one = pt.ones_like(r)
     rows = [[one, r, r**2], [r, one, r], [r**2, r, one]]
     return (s**2)[:, None, None] * matrix(pt, rows)
 
 
-def bistudent_truth(mp: Any, x: Any, y: Any, s: Any, r: Any, nu: Any) -> Any:
+def bistudent_truth(mp: System, x: Expr, y: Expr, s: Expr, r: Expr, nu: Expr) -> Expr:
     rest = (1 - r) * (1 + r)
     quadratic = (x**2 - 2 * r * x * y + y**2) / (rest * s**2)
     return (
@@ -82,13 +81,13 @@ def bistudent_truth(mp: Any, x: Any, y: Any, s: Any, r: Any, nu: Any) -> Any:
     )
 
 
-def bistudent_formula(pt: Any, x: Any, y: Any, s: Any, r: Any, nu: Any) -> Any:
+def bistudent_formula(pt: System, x: Expr, y: Expr, s: Expr, r: Expr, nu: Expr) -> Expr:
     rest = 1 - r**2
     quadratic = (x**2 - 2 * r * x * y + y**2) / (rest * s**2)
     return pt.log(1 / (2 * pi * s**2 * pt.sqrt(rest))) - (nu / 2 + 1) * pt.log1p(quadratic / nu)
 
 
-def bistudent_cholesky(pt: Any, x: Any, y: Any, s: Any, r: Any, nu: Any) -> Any:
+def bistudent_cholesky(pt: System, x: Expr, y: Expr, s: Expr, r: Expr, nu: Expr) -> Expr:
     factor = pt.linalg.cholesky(covariance2(pt, s, s, r))
     z = pt.linalg.solve_triangular(factor, pt.stack([x, y], axis=-1)[..., None], lower=True)
     diagonal = pt.diagonal(factor, axis1=-2, axis2=-1)
@@ -101,7 +100,7 @@ def bistudent_cholesky(pt: Any, x: Any, y: Any, s: Any, r: Any, nu: Any) -> Any:
     )
 
 
-def process_truth(mp: Any, x: Any, y: Any, d: Any, w: Any, e: Any) -> Any:
+def process_truth(mp: System, x: Expr, y: Expr, d: Expr, w: Expr, e: Expr) -> Expr:
     """A Gaussian process with a squared exponential kernel at two places, and noise e."""
     s = 1 + e**2
     k = mp.exp(-((d / w) ** 2) / 2)
@@ -110,18 +109,18 @@ def process_truth(mp: Any, x: Any, y: Any, d: Any, w: Any, e: Any) -> Any:
     return -quadratic / 2 - mp.log(det) / 2 - mp.log(2 * mp.pi)
 
 
-def process_covariance(pt: Any, d: Any, w: Any, e: Any) -> Any:
+def process_covariance(pt: System, d: Expr, w: Expr, e: Expr) -> Expr:
     k = pt.exp(-0.5 * (d / w) ** 2)
     return matrix(pt, [[1 + e**2, k], [k, 1 + e**2]])
 
 
-def lkj_truth(mp: Any, r: Any, eta: Any) -> Any:
+def lkj_truth(mp: System, r: Expr, eta: Expr) -> Expr:
     """The correlation of a matrix of two rows."""
     constant = mp.lgamma(eta + mp.mpf("0.5")) - mp.log(mp.pi) / 2 - mp.lgamma(eta)
     return constant + (eta - 1) * (mp.log(1 - r) + mp.log(1 + r))
 
 
-def lkj_det(pt: Any, r: Any, eta: Any) -> Any:
+def lkj_det(pt: System, r: Expr, eta: Expr) -> Expr:
     one = pt.ones_like(r)
     constant = pt.gammaln(eta + 0.5) - 0.5 * log(pi) - pt.gammaln(eta)
     return constant + (eta - 1) * pt.log(pt.linalg.det(matrix(pt, [[one, r], [r, one]])))
@@ -130,7 +129,15 @@ def lkj_det(pt: Any, r: Any, eta: Any) -> Any:
 # time series
 
 
-def kalman_truth(mp: Any, y: Any, z: Any, m: Any, p: Any, q: Any, r: Any) -> Any:
+def kalman_truth(
+    mp: System,
+    y: Expr,
+    z: Expr,
+    m: Expr,
+    p: Expr,
+    q: Expr,
+    r: Expr,
+) -> Expr:
     """Two steps of a local level: state variance p, of its steps q, of observations r."""
     first = p + q + r
     gain = (p + q) / first
@@ -145,7 +152,15 @@ def kalman_truth(mp: Any, y: Any, z: Any, m: Any, p: Any, q: Any, r: Any) -> Any
     )
 
 
-def kalman_sum(pt: Any, y: Any, z: Any, m: Any, p: Any, q: Any, r: Any) -> Any:
+def kalman_sum(
+    pt: System,
+    y: Expr,
+    z: Expr,
+    m: Expr,
+    p: Expr,
+    q: Expr,
+    r: Expr,
+) -> Expr:
     total = 0.0
     for observed in (y, z):
         p = p + q
@@ -156,7 +171,15 @@ def kalman_sum(pt: Any, y: Any, z: Any, m: Any, p: Any, q: Any, r: Any) -> Any:
     return total
 
 
-def kalman_hand(pt: Any, y: Any, z: Any, m: Any, p: Any, q: Any, r: Any) -> Any:
+def kalman_hand(
+    pt: System,
+    y: Expr,
+    z: Expr,
+    m: Expr,
+    p: Expr,
+    q: Expr,
+    r: Expr,
+) -> Expr:
     density = 1.0
     for observed in (y, z):
         p = p + q
@@ -166,31 +189,55 @@ def kalman_hand(pt: Any, y: Any, z: Any, m: Any, p: Any, q: Any, r: Any) -> Any:
     return pt.log(density)
 
 
-def hidden_truth(mp: Any, a: Any, b: Any, c: Any, d: Any, p: Any, q: Any) -> Any:
+def hidden_truth(
+    mp: System,
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    d: Expr,
+    p: Expr,
+    q: Expr,
+) -> Expr:
     """Two states with log-emissions (a, b), then (c, d); they are left with p and q."""
     return mp.logsumexp(
         mp.log1p(-p) + a + c, mp.log(p) + a + d, mp.log(q) + b + c, mp.log1p(-q) + b + d
     ) - mp.log(2)
 
 
-def hidden_logs(pt: Any, a: Any, b: Any, c: Any, d: Any, p: Any, q: Any) -> Any:
+def hidden_logs(
+    pt: System,
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    d: Expr,
+    p: Expr,
+    q: Expr,
+) -> Expr:
     start = pt.stack([a, b], axis=-1) - log(2)
     steps = pt.log(matrix(pt, [[1 - p, p], [q, 1 - q]]))
     forward = pt.logsumexp(start[:, :, None] + steps, axis=1)
     return pt.logsumexp(forward + pt.stack([c, d], axis=-1), axis=-1)
 
 
-def hidden_probabilities(pt: Any, a: Any, b: Any, c: Any, d: Any, p: Any, q: Any) -> Any:
+def hidden_probabilities(
+    pt: System,
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    d: Expr,
+    p: Expr,
+    q: Expr,
+) -> Expr:
     u, v = 0.5 * pt.exp(a), 0.5 * pt.exp(b)
     return pt.log((u * (1 - p) + v * q) * pt.exp(c) + (u * p + v * (1 - q)) * pt.exp(d))
 
 
-def forbidden_truth(mp: Any, a: Any, b: Any, c: Any, d: Any, p: Any) -> Any:
+def forbidden_truth(mp: System, a: Expr, b: Expr, c: Expr, d: Expr, p: Expr) -> Expr:
     """As `hidden_truth`, from the first state, and the second is never left."""
     return mp.logsumexp(mp.log1p(-p) + a + c, mp.log(p) + a + d) + 0 * b
 
 
-def forbidden_logs(pt: Any, a: Any, b: Any, c: Any, d: Any, p: Any) -> Any:
+def forbidden_logs(pt: System, a: Expr, b: Expr, c: Expr, d: Expr, p: Expr) -> Expr:
     zero = pt.zeros_like(p)
     start = pt.log(pt.stack([zero + 1, zero], axis=-1)) + pt.stack([a, b], axis=-1)
     steps = pt.log(matrix(pt, [[1 - p, p], [zero, zero + 1]]))
@@ -198,35 +245,35 @@ def forbidden_logs(pt: Any, a: Any, b: Any, c: Any, d: Any, p: Any) -> Any:
     return pt.logsumexp(forward + pt.stack([c, d], axis=-1), axis=-1)
 
 
-def forbidden_probabilities(pt: Any, a: Any, b: Any, c: Any, d: Any, p: Any) -> Any:
+def forbidden_probabilities(pt: System, a: Expr, b: Expr, c: Expr, d: Expr, p: Expr) -> Expr:
     u, v = pt.exp(a), 0.0 * pt.exp(b)
     return pt.log(u * (1 - p) * pt.exp(c) + (u * p + v) * pt.exp(d))
 
 
-def autoregression_truth(mp: Any, x: Any, y: Any, r: Any, s: Any) -> Any:
+def autoregression_truth(mp: System, x: Expr, y: Expr, r: Expr, s: Expr) -> Expr:
     """A stationary start, and one step."""
     first = s / mp.sqrt((1 - r) * (1 + r))
     return normal_truth(mp, x, 0, first) + normal_truth(mp, y, r * x, s)
 
 
-def garch_truth(mp: Any, x: Any, y: Any, w: Any, a: Any, b: Any) -> Any:
+def garch_truth(mp: System, x: Expr, y: Expr, w: Expr, a: Expr, b: Expr) -> Expr:
     """The variance w + a x**2 + b w of the number y after x."""
     v = w + a * x**2 + b * w
     return -(y**2) / (2 * v) - mp.log(v) / 2 - mp.log(2 * mp.pi) / 2
 
 
-def ornstein_truth(mp: Any, x: Any, y: Any, k: Any, s: Any) -> Any:
+def ornstein_truth(mp: System, x: Expr, y: Expr, k: Expr, s: Expr) -> Expr:
     """A step of the length 1 of a process that returns to 0 at the rate k."""
     v = s**2 * -mp.expm1(-2 * k) / (2 * k)
     return -((y - x * mp.exp(-k)) ** 2) / (2 * v) - mp.log(2 * mp.pi * v) / 2
 
 
-def ornstein_hand(pt: Any, x: Any, y: Any, k: Any, s: Any) -> Any:
+def ornstein_hand(pt: System, x: Expr, y: Expr, k: Expr, s: Expr) -> Expr:
     v = s**2 / (2 * k) * (1 - pt.exp(-2 * k))
     return pt.log(pt.exp(-((y - x * pt.exp(-k)) ** 2) / (2 * v)) / pt.sqrt(2 * pi * v))
 
 
-def ornstein_expm1(pt: Any, x: Any, y: Any, k: Any, s: Any) -> Any:
+def ornstein_expm1(pt: System, x: Expr, y: Expr, k: Expr, s: Expr) -> Expr:
     scale = s * pt.sqrt(-pt.expm1(-2 * k) / (2 * k))
     return normal_log(pt, y, x * pt.exp(-k), scale)
 
