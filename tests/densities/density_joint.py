@@ -162,9 +162,11 @@ def clayton_truth(mp: System, u: Expr, v: Expr, t: Expr) -> Expr:
 
 
 def frank_truth(mp: System, u: Expr, v: Expr, t: Expr) -> Expr:
-    """In exponents that do not grow: t (1 - e^-t) e^(-t (u + v)) over the square of the rest."""
-    rest = -mp.expm1(-t) - mp.expm1(-t * u) * mp.expm1(-t * v)
-    return mp.log(t) + mp.log1mexp(-t) - t * (u + v) - 2 * mp.log(rest)
+    """(1 - e^-t) - (1 - e^-tu) (1 - e^-tv) is e^-tu + e^-tv - e^-t(u+v) - e^-t, of which the
+    largest term is taken out."""
+    low, high = sorted((u, v))
+    rest = 1 + mp.exp(t * (low - high)) - mp.exp(-t * high) - mp.exp(t * (low - 1))
+    return mp.log(t) + mp.log1mexp(-t) + t * (low - high) - 2 * mp.log(rest)
 
 
 def gumbel_copula_truth(mp: System, u: Expr, v: Expr, t: Expr) -> Expr:

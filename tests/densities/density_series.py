@@ -140,10 +140,17 @@ def exp(x: Number) -> Series:
 
 
 def log(x: Number) -> Series:
+    """The logarithm.
+
+    Raises
+    ------
+    ZeroDivisionError
+        at 0: the digits of its argument have cancelled
+    """
+
     def derivatives(c: mpf) -> list[mpf]:
-        if c == 0:
-            return [-inf, inf, -inf, inf]
-        return [mpmath.log(c), 1 / c, -1 / c**2, 2 / c**3]
+        slope = 1 / c
+        return [mpmath.log(c), slope, -(slope**2), 2 * slope**3]
 
     return composed(series(x), derivatives)
 
@@ -153,11 +160,18 @@ def sqrt(x: Number) -> Series:
 
 
 def log1p(x: Number) -> Series:
-    return log(1 + series(x))
+    def derivatives(c: mpf) -> list[mpf]:
+        slope = 1 / (1 + c)
+        return [mpmath.log1p(c), slope, -(slope**2), 2 * slope**3]
+
+    return composed(series(x), derivatives)
 
 
 def expm1(x: Number) -> Series:
-    return exp(x) - 1
+    x = series(x)
+    return (
+        Series(exp(x).terms | {(): mpmath.expm1(x.constant)}) if abs(x.constant) < 1 else exp(x) - 1
+    )
 
 
 def sin(x: Number) -> Series:
@@ -197,13 +211,13 @@ def softplus(x: Number) -> Series:
 
 def log1mexp(x: Number) -> Series:
     """log(1 - exp(x)) of negative x."""
-    return log(-expm1(x))
+    x = series(x)
+    return log1p(-exp(x)) if x < -1 else log(-expm1(x))
 
 
 def logsumexp(*xs: Number) -> Series:
-    terms = [series(x) for x in xs]
-    largest = max(terms, key=lambda t: t.constant)
-    return largest + log(total(exp(t - largest) for t in terms))
+    largest, *others = sorted(map(series, xs), key=lambda t: -t.constant)
+    return largest + log1p(total(exp(t - largest) for t in others))
 
 
 def total(xs: Iterable[Number]) -> Series:
@@ -240,7 +254,8 @@ def erfc(x: Number) -> Series:
 
 def log_ndtr(x: Number) -> Series:
     """The logarithm of the standard normal distribution function."""
-    return log(erfc(-series(x) / mpmath.sqrt(2)) / 2)
+    z = series(x) / mpmath.sqrt(2)
+    return log1p(-erfc(z) / 2) if z > 0 else log(erfc(-z) / 2)
 
 
 def ndtri(u: Number) -> Series:

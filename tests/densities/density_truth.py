@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import math
@@ -82,13 +83,14 @@ def exact(density: Density, point: np.ndarray) -> list[float]:
         if `MOST_DIGITS` are too few
     """
     digits = FIRST_DIGITS
-    before = with_digits(density, point, digits)
-    while digits < MOST_DIGITS:
+    before = None
+    while digits <= MOST_DIGITS:
+        with contextlib.suppress(ZeroDivisionError):
+            found = with_digits(density, point, digits)
+            if before and all(agree(*pair) for pair in zip(before, found, strict=True)):
+                return [float(q) for q in found]
+            before = found
         digits *= 2
-        found = with_digits(density, point, digits)
-        if all(agree(*pair) for pair in zip(before, found, strict=True)):
-            return [float(q) for q in found]
-        before = found
     raise ArithmeticError(f"{density.name} at {point}: {MOST_DIGITS} digits are too few")
 
 

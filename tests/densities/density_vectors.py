@@ -7,8 +7,6 @@ from math import log, pi
 from density_real import HALF_LOG_2PI, ndtr, normal_log, normal_pdf, normal_truth
 from density_row import Density, Expr, System, matrix
 
-LOG_2PI = 2 * HALF_LOG_2PI
-
 # Gaussian vectors
 
 
@@ -30,25 +28,27 @@ def covariance2(pt: System, s: Expr, t: Expr, r: Expr) -> Expr:
 
 
 def binormal_inverse(pt: System, x: Expr, y: Expr, s: Expr, t: Expr, r: Expr) -> Expr:
-    return gaussian_inverse(pt, pt.stack([x, y], axis=-1), covariance2(pt, s, t, r))
+    return gaussian_inverse(pt, [x, y], covariance2(pt, s, t, r))
 
 
 def binormal_cholesky(pt: System, x: Expr, y: Expr, s: Expr, t: Expr, r: Expr) -> Expr:
-    return gaussian_cholesky(pt, pt.stack([x, y], axis=-1), covariance2(pt, s, t, r))
+    return gaussian_cholesky(pt, [x, y], covariance2(pt, s, t, r))
 
 
-def gaussian_inverse(pt: System, x: Expr, covariance: Expr) -> Expr:
-    constant = 0.5 * LOG_2PI * covariance.shape[-1]
+def gaussian_inverse(pt: System, numbers: list[Expr], covariance: Expr) -> Expr:
+    x = pt.stack(numbers, axis=-1)
     precision = pt.linalg.inv(covariance)
     quadratic = pt.sum(x[..., None] * precision * x[..., None, :], axis=(-2, -1))
+    constant = HALF_LOG_2PI * len(numbers)
     return -0.5 * quadratic - 0.5 * pt.log(pt.linalg.det(covariance)) - constant
 
 
-def gaussian_cholesky(pt: System, x: Expr, covariance: Expr) -> Expr:
+def gaussian_cholesky(pt: System, numbers: list[Expr], covariance: Expr) -> Expr:
+    x = pt.stack(numbers, axis=-1)
     factor = pt.linalg.cholesky(covariance)
     z = pt.linalg.solve_triangular(factor, x[..., None], lower=True)[..., 0]
     diagonal = pt.diagonal(factor, axis1=-2, axis2=-1)
-    constant = 0.5 * LOG_2PI * covariance.shape[-1]
+    constant = HALF_LOG_2PI * len(numbers)
     return -0.5 * pt.sum(z**2, axis=-1) - pt.sum(pt.log(diagonal), axis=-1) - constant
 
 
@@ -166,7 +166,7 @@ def kalman_sum(
         p = p + q
         v, f = observed - m, p + r
         gain = p / f
-        total = total - 0.5 * (LOG_2PI + pt.log(f) + v**2 / f)
+        total = total - HALF_LOG_2PI - 0.5 * (pt.log(f) + v**2 / f)
         m, p = m + gain * v, (1 - gain) * p
     return total
 
@@ -295,10 +295,10 @@ VECTORS = [
         chain_truth,
         {
             "cholesky": lambda pt, x, y, z, s, r: gaussian_cholesky(
-                pt, pt.stack([x, y, z], axis=-1), covariance3(pt, s, r)
+                pt, [x, y, z], covariance3(pt, s, r)
             ),
             "inverse": lambda pt, x, y, z, s, r: gaussian_inverse(
-                pt, pt.stack([x, y, z], axis=-1), covariance3(pt, s, r)
+                pt, [x, y, z], covariance3(pt, s, r)
             ),
         },
     ),
@@ -314,10 +314,10 @@ VECTORS = [
         process_truth,
         {
             "cholesky": lambda pt, x, y, d, w, e: gaussian_cholesky(
-                pt, pt.stack([x, y], axis=-1), process_covariance(pt, d, w, e)
+                pt, [x, y], process_covariance(pt, d, w, e)
             ),
             "inverse": lambda pt, x, y, d, w, e: gaussian_inverse(
-                pt, pt.stack([x, y], axis=-1), process_covariance(pt, d, w, e)
+                pt, [x, y], process_covariance(pt, d, w, e)
             ),
         },
     ),

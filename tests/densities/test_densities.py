@@ -11,6 +11,7 @@ import density_series as mp
 import mpmath
 import numpy as np
 import pytest
+from density_evaluate import built
 from density_judge import CLEARLY, Judged, excess, judge
 from density_known import (
     Places,
@@ -26,6 +27,8 @@ from density_row import LABELS, Density
 from density_table import TABLE
 from density_truth import DTYPES, compute, load, short, truths
 from tiers import few_rows, rest
+
+import phintys
 
 #: the largest share of places that may be wrong, in percent; what is aimed at is 0.5 and 2
 CEILINGS = {"float64": 100.0, "float32": 100.0}
@@ -198,6 +201,13 @@ def test_points() -> None:
     bernoulli = TABLE["bernoulli"].points("float32")
     assert bernoulli[:, 1].max() == np.nextafter(np.float32(1), np.float32(0))
     assert set(bernoulli[:, 0]) == {0, 1} and "binary" in LABELS
+
+
+def test_forms_keep_the_dtype() -> None:
+    """In float32 no constant or count makes them float64."""
+    with phintys.config.change_flags(floatX="float32"):
+        for name, form in FORMS:
+            assert built(TABLE[name], form, "float32", phintys)[1].dtype == "float32", (name, form)
 
 
 def test_numbers_with_few_bits() -> None:
