@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,10 @@ def print_line(name: str, points: int, counts: np.ndarray) -> None:
 def print_places(title: str, places: list[tuple[Judged, int, int]], count: int) -> None:
     """Places: a form, the number of a point, the number of a quantity; the worst first."""
     print(f"\n{title}: {len(places)}")
+    if not count:
+        return
+    forms = Counter(j.name for j, _, _ in places)
+    print(", ".join(f"{name} {n}" for name, n in forms.most_common()))
     places.sort(key=lambda place: -place[0].errors[place[1:]])
     for j, row, column in places[:count]:
         point = ", ".join(

@@ -97,7 +97,7 @@ class Density:
 
     def points(self, dtype: str) -> np.ndarray:
         """All points of the grid, or `MOST_POINTS` that are drawn; a row of inputs for each."""
-        grids = [rounded(KINDS[kind], dtype) for kind in self.kinds]
+        grids = [[rounded(x, dtype) for x in KINDS[kind]] for kind in self.kinds]
         chosen = [p for p in drawn(grids, self.name) if self.where(*p)]
         return np.array(sorted(set(chosen[:MOST_POINTS])))
 
@@ -113,12 +113,12 @@ class Density:
         return "int64" if kind in DISCRETE and dtype == "float64" else dtype
 
 
-def rounded(grid: Sequence[float], dtype: str) -> list[float]:
-    """Numbers of a dtype; what is below 1 stays there."""
-    below = float(np.nextafter(np.ones((), dtype), np.zeros((), dtype)))
-    return [
-        math.copysign(below, x) if abs(x) == NEAR_ONE else float(np.array(x, dtype)) for x in grid
-    ]
+def rounded(x: float, dtype: str) -> float:
+    """The number of a dtype; what is below 1 stays there."""
+    number = float(np.array(x, dtype))
+    if abs(x) < 1 <= abs(number):
+        number = float(np.nextafter(np.array(number, dtype), np.zeros((), dtype)))
+    return number
 
 
 def drawn(grids: list[list[float]], seed: str) -> Iterator[tuple[float, ...]]:

@@ -198,6 +198,7 @@ def test_points() -> None:
             assert 0 < len(points) <= 200 and len(np.unique(points, axis=0)) == len(points)
             assert np.array_equal(points.astype(dtype), points)
             assert all(density.where(*p) for p in points)
+    assert TABLE["bernoulli"].points("float64")[:, 1].max() == 1 - 1e-9
     bernoulli = TABLE["bernoulli"].points("float32")
     assert bernoulli[:, 1].max() == np.nextafter(np.float32(1), np.float32(0))
     assert set(bernoulli[:, 0]) == {0, 1} and "binary" in LABELS
