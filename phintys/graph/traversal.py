@@ -127,8 +127,8 @@ def truncated_graph_inputs(
 
     The others are the variables closest to the outputs that depend neither on one of
     ``ancestors_to_include`` nor on one found before; they are searched in the order of `ancestors`.
-    An ancestor that the outputs do not depend on is left out.  Without ``ancestors_to_include`` they
-    are the outputs.
+    An ancestor that the outputs do not depend on is left out.  Without ``ancestors_to_include``
+    they are the outputs.
 
     >>> import phintys.tensor as pt
     >>> x, y = pt.dvectors("x", "y")

@@ -23,7 +23,6 @@ from phintys.tensor.elemwise import dimshuffle, functions, sum_to, zeros_of
 from phintys.tensor.index_layout import BatchedIndex, Layout
 from phintys.tensor.index_list import (
     FULL,
-    Entry,
     IndexOp,
     index_scalar,
     index_tensor,
@@ -32,6 +31,7 @@ from phintys.tensor.index_list import (
     slice_dims,
     slice_length,
 )
+from phintys.tensor.index_list import Entry as IndexEntry
 from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
@@ -245,7 +245,7 @@ class IncSubtensor(IndexOp):
 
     def __init__(
         self,
-        idx_list: Sequence[Entry],
+        idx_list: Sequence[IndexEntry],
         inplace: bool = False,
         set_instead_of_inc: bool = False,
         destroyhandler_tolerate_aliased: Sequence[tuple[int, int]] | None = None,
@@ -552,7 +552,7 @@ class AdvancedIncSubtensor(IndexOp):
 
     def __init__(
         self,
-        idx_list: Sequence[Entry],
+        idx_list: Sequence[IndexEntry],
         inplace: bool = False,
         set_instead_of_inc: bool = False,
         ignore_duplicates: bool = False,

@@ -150,7 +150,7 @@ EXCEPTIONS: dict[tuple[str, str, int], str] = {
 
 
 def derivative_of(name: str, order: tuple[int, ...]) -> tuple[Callable[..., Any], tuple[int, ...]]:
-    """A function of mpmath, and the arguments in which it is to be differentiated by differences."""
+    """A function of mpmath, and the arguments in which differences are to be taken of it."""
     first = FIRST.get(name)
     known = next((i for i in order if first is not None and first[i] is not None), None)
     if first is None or known is None:
