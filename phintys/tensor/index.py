@@ -280,9 +280,9 @@ def inc_subtensor(
 
 
 def _check_sum(x: Variable, y: TensorVariable) -> None:
-    """TypeError if floats are added to integers, or numbers to bools: as for ``x[1:] += y``."""
+    """TypeError if floats are added to integers: as for ``x[1:] += y``."""
     to, added = x.type.dtype, y.type.dtype
-    if (dtypes.is_discrete(to) and dtypes.is_float(added)) or (to == "bool" != added):
+    if dtypes.is_discrete(to) and dtypes.is_float(added):
         raise TypeError(
             f"{y} of dtype {added} cannot be added to a slice of {x}, which has dtype {to}. Cast "
             "one of them with astype."

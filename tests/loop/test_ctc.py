@@ -86,7 +86,7 @@ def test_errors():
             ctc(ACTIVATIONS, LABELS, lengths).eval()
     with pytest.raises(IndexError):
         ctc(ACTIVATIONS, LABELS + 2, LENGTHS).eval()
-    with pytest.raises(phintys.errors.ShapeError):
+    with pytest.raises(IndexError, match="index tensors"):
         ctc(ACTIVATIONS, LABELS[:3], LENGTHS).eval()
     with pytest.raises(TypeError, match="time, batch, symbols"):
         ctc(ACTIVATIONS[0], LABELS, LENGTHS)

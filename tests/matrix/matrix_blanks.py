@@ -61,6 +61,12 @@ BLANKS = [
         ("betaln * broadcast, broadcast", "gammaincc uint8 broadcast, broadcast"),
         "JAX's own function is less accurate for large arguments",
     ),
+    Blank(
+        ("jax",),
+        ("psi_increment float64 matrix, [cs]*",),
+        "JAX's digamma is infinite or less accurate next to its poles below 0",
+        always=False,
+    ),
 ]
 
 

@@ -106,6 +106,7 @@ PLAIN = {
         "_PRINTERS": CODE,
     },
     "gradient/barriers.py": {"DeepCopyOp.view_map": "never changed"},
+    "gradient/forms.py": {"_makers": CODE},
     "graph/collection.py": {"_pausing": "the threads that are at work"},
     "graph/ignored.py": {"IGNORED": CODE},
     "graph/op.py": {"Op.view_map": "never changed", "Op.destroy_map": "never changed"},
@@ -122,7 +123,7 @@ PLAIN = {
         "TABLE": CODE,
         "CLASSES": CODE,
         "ScalarOp.facts": "never changed",
-        "ScalarOp.relative": "never changed",
+        "ScalarOp.logs": "never changed",
     },
     "scalar/type.py": {"scalar_type": DTYPES},
     "tensor/convert.py": {

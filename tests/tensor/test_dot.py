@@ -170,7 +170,8 @@ def test_products_with_one_right_factor_are_one_product(shape, dtype, mode):
     a, b = symbols([x, y])
     f = phintys.function([a, b], [a @ b, a[..., ::2, :] @ b, a[..., :1, :] @ b], mode=mode)
     batches = [len(step.batch) for step in f.program.steps if isinstance(step, Call)]
-    assert batches == [0, len(shape) - 2, len(shape) - 2]  # rows that are left out are gaps
+    # rows that are left out are gaps
+    assert sorted(batches) == [0, len(shape) - 2, len(shape) - 2]
     for found, left in zip(f(x, y), [x, x[..., ::2, :], x[..., :1, :]], strict=True):
         assert_like(found, left @ y)
 

@@ -151,7 +151,8 @@ def test_lengths_that_only_compiled_code_knows_do_not_broadcast(name, mode):
     row, rows = np.ones((1, 3)), np.ones((2, 3))
     strict = phintys.function([x, y], BROADCASTING[name](pt.unbroadcast(x, 0), y), mode=mode)
     strict(row, row)
-    with pytest.raises(ShapeError):
+    wrong = IndexError if name in ("read", "choose") else ShapeError  # index tensors
+    with pytest.raises(wrong):
         strict(row, rows)
     known = BROADCASTING[name](x, y)
     found, wanted = (evaluate(known, [x, y], [row, rows], m) for m in (mode, Mode("py", None)))

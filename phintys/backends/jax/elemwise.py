@@ -22,7 +22,7 @@ from phintys.backends.jax.dispatch import (
     perform,
     require,
 )
-from phintys.backends.jax.native import JaxInstructions, astype, has_all
+from phintys.backends.jax.native import JaxInstructions, astype, has_all, psi
 from phintys.gradient.barriers import TypeCastingOp
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply
@@ -62,11 +62,6 @@ def _c_remainder(x: Any, y: Any) -> Any:
     if kind(x.dtype.name) in "iu":
         return jnp.where(y == 0, 0, jnp.fmod(x, jnp.where(y == 0, 1, y)))
     return jnp.fmod(x, y)
-
-
-def _psi(x: Any) -> Any:
-    """JAX's function is NaN at the pole at 0."""
-    return jnp.where(x == 0, -jnp.copysign(jnp.inf, x), jax.scipy.special.digamma(x))
 
 
 def _tri_gamma(x: Any) -> Any:
@@ -135,7 +130,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "fmod": _c_remainder,
     "tri_gamma": _tri_gamma,
     "erfcx": _erfcx,
-    "psi": _psi,
+    "psi": psi,
     "gammaln": _gammaln,
     "log_ndtr": _log_ndtr,
     "owens_t": _owens_t,

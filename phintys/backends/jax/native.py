@@ -78,9 +78,15 @@ INSTRUCTIONS: dict[str, Any] = {
     ),
 }  # fmt: skip
 
+
+def psi(x: Any) -> Any:
+    """The digamma function; that of JAX is NaN at the pole at 0."""
+    return jnp.where(x == 0, -jnp.copysign(jnp.inf, x), jax.scipy.special.digamma(x))
+
+
 CALLS: dict[str, Any] = {
     "tgamma": jax.scipy.special.gamma, "lgamma": jax.scipy.special.gammaln,
-    "psi": jax.scipy.special.digamma,
+    "psi": psi,
 }  # fmt: skip
 #: functions of SciPy that JAX does not have
 MISSING = frozenset(SCIPY_CALLS) - frozenset(dir(jax.scipy.special)) - {"psi"}

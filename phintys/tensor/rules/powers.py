@@ -197,8 +197,7 @@ def _total(ctx: Context, exponents: Sequence[Variable]) -> Variable:
             kept.append(v)
         else:
             kept.remove(opposite)
-    if not kept:
-        return literal(0, exponents[0].type.dtype, exponents[0].type.ndim)
+            kept.append(functions.second(v, literal(0, v.type.dtype, v.type.ndim)))
     total = functions.add(*kept) if len(kept) > 1 else kept[0]
     node = total.owner
     found = collect_sum(ctx, node) if node is not None and len(kept) > 1 else None
