@@ -189,7 +189,23 @@ def _exponent(ctx: Context, v: Variable) -> Variable | None:
 
 
 def _total(ctx: Context, exponents: Sequence[Variable]) -> Variable:
-    """The sum of exponents, which meet after the sums of the graph have been collected."""
+    """The sum of exponents, which meet after the sums of the graph have been collected.
+
+    Those that cancel keep the error if their lengths do not fit: `second` does not compute its
+    first argument.
+    """
+    total = functions.add(*exponents) if len(exponents) > 1 else exponents[0]
+    kept = _without_opposites(exponents)
+    if not kept:
+        return functions.second(total, literal(0, total.type.dtype, total.type.ndim))
+    rest = functions.add(*kept) if len(kept) > 1 else kept[0]
+    found = collect_sum(ctx, rest.owner) if rest.owner is not None and len(kept) > 1 else None
+    if isinstance(found, Variable):
+        return functions.second(total, found)
+    return rest if len(kept) == len(exponents) else functions.second(total, rest)
+
+
+def _without_opposites(exponents: Sequence[Variable]) -> list[Variable]:
     kept: list[Variable] = []
     for v in exponents:
         opposite = next((u for u in kept if _are_opposite(u, v)), None)
@@ -197,11 +213,7 @@ def _total(ctx: Context, exponents: Sequence[Variable]) -> Variable:
             kept.append(v)
         else:
             kept.remove(opposite)
-            kept.append(functions.second(v, literal(0, v.type.dtype, v.type.ndim)))
-    total = functions.add(*kept) if len(kept) > 1 else kept[0]
-    node = total.owner
-    found = collect_sum(ctx, node) if node is not None and len(kept) > 1 else None
-    return found if isinstance(found, Variable) else total
+    return kept
 
 
 def _are_opposite(x: Variable, y: Variable) -> bool:
