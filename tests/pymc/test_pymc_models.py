@@ -37,8 +37,9 @@ SUMS = """
     softmax_regression random_walks normal_with_lkj correlations normal_by_covariance
     kronecker_normal zero_sum gp_marginal gp_latent gp_sums gp_kronecker
 """.split()
-#: PyTensor computes the reciprocal of a scale in float32 that is one: of InverseGamma.
-SINGLE = ["hsgp"]
+#: PyTensor computes functions of Python floats alone in float32, such as sqrt(2.0) in the
+#: distribution function of the normal: see docs/differences.md.
+SINGLE = ["hsgp", "ordered_probit", "golf_putting", "stochastic_volatility", "beetles", "maximum"]
 TOLERANCES = {**dict.fromkeys([*FUNCTIONS, *SUMS], 1e-12), **dict.fromkeys(SINGLE, 1e-7)}
 
 
@@ -67,9 +68,11 @@ def test_each_model_has_its_reference():
 def test_densities(name):
     model, record = MODELS[name](), RECORDS[name]
     at = [decoded(point) for point in record["points"]]
+    single = name in SINGLE
     for found, wanted in zip(points(model), at):
-        assert_close(found, wanted, 1e-13, least=1.0)
-    assert_close(densities(name, at), decoded(record["densities"]), 1e-8)
+        assert_close(found, wanted, 1e-7 if single else 1e-13, least=1.0)
+    tolerance = 1e-6 if single else 1e-8
+    assert_close(densities(name, at), decoded(record["densities"]), tolerance)
 
 
 @pytest.mark.parametrize("name", cases(OTHER_DRAWS))
