@@ -147,7 +147,7 @@ def _to_factor(node: Apply, given: Sequence[Scaled]) -> Scaled:
     """Functions that multiply by 1 or -1, `neg` and `abs`."""
     (x,) = given
     if x.factor is not None:
-        return Scaled(x.exponent, node.op(x.factor))
+        return Scaled(x.exponent, node.op(cast(x.factor, node.outputs[0].type.dtype)))
     return Scaled(x.exponent, None if scalar_op_name(node) == "abs" else _constant(-1, node))
 
 
@@ -367,8 +367,7 @@ def coefficient(x: Variable) -> tuple[float, Variable]:
 def _weighted_sum(given: Sequence[Scaled], node: Apply) -> Scaled:
     """Numbers with any signs: the largest exponent of those that are not 0 is taken out."""
     out = node.outputs[0]
-    top = reduce(functions.maximum, [_counted(x, out) for x in given])
-    top = disconnected_grad(top)
+    top = _finite(reduce(functions.maximum, [_counted(x, out) for x in given]))
     parts = []
     for x in given:
         size = functions.exp_diff(_exponent_or_zero(x, out), top)
@@ -378,6 +377,11 @@ def _weighted_sum(given: Sequence[Scaled], node: Apply) -> Scaled:
 
 def _exponent_or_zero(x: Scaled, like: Variable) -> Variable:
     return _like(like, 0, like.type.dtype) if x.exponent is None else x.exponent
+
+
+def _finite(top: Variable) -> Variable:
+    """An exponent that is taken out, on which no result depends; 0 where all numbers are 0."""
+    return disconnected_grad(functions.switch(functions.eq(top, -math.inf), 0, top))
 
 
 def _counted(x: Scaled, like: Variable) -> Variable:
@@ -394,7 +398,7 @@ def _sum_over_axes(node: Apply, given: Sequence[Scaled]) -> Scaled:
     if term is not None and term.size is not None and term.weight > 0:
         return Scaled(LogSumExp(axis=axes)(spread(term.size, of)), None)
     exponent = spread(_exponent_or_zero(x, of), of)
-    top = disconnected_grad(LogSumExp(axis=axes)(spread(_counted(x, of), of)))
+    top = _finite(LogSumExp(axis=axes)(spread(_counted(x, of), of)))
     shares = functions.exp_diff(exponent, keep_dims(top, axes))
     return Scaled(top, node.op(shares if x.factor is None else functions.mul(x.factor, shares)))
 

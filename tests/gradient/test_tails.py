@@ -10,6 +10,7 @@ from mpmath import mp as exact
 
 import phintys
 import phintys.tensor as pt
+from phintys import grad
 
 exact.dps = 60
 
@@ -64,3 +65,19 @@ def test_narrow_floats():
         assert g.type.dtype == dtype
         found = phintys.function([x], g)(np.asarray([-12, 0, 12], dtype))
         np.testing.assert_allclose(found, [1, 0.5 - 2 / np.sqrt(np.pi), -24.0825], rtol=2e-3)
+
+
+def test_products_and_determinants():
+    """Numbers that underflow, in one function with their derivatives."""
+    v, m, s = pt.dvector(), pt.dmatrix(), pt.dscalar()
+    outputs = [pt.log(pt.prod(v)), pt.log(3 * pt.linalg.det(m)), pt.log(pt.softplus(s))]
+    joined = pt.log(pt.concatenate([pt.exp(v), [2.0]])).sum()
+    stacked = pt.log(pt.stack([pt.exp(s), s**2])).sum()
+    slopes = [grad(outputs[0], v), grad(outputs[1], m), grad(outputs[2], s)]
+    f = phintys.function([v, m, s], [*outputs, joined, stacked, *slopes, grad(joined, v)])
+    found = f(np.full(400, 1e-2), 1e-200 * np.eye(2), -900.0)
+    size = 400 * np.log(1e-2)
+    expected = [size, np.log(3) - 400 * np.log(10), -900, 4 + np.log(2), -900 + 2 * np.log(900)]
+    np.testing.assert_allclose(found[:5], expected, rtol=1e-13)
+    for slope, value in zip(found[5:], (np.full(400, 1e2), 1e200 * np.eye(2), 1.0, np.ones(400))):
+        np.testing.assert_allclose(slope, value, rtol=1e-12)
