@@ -44,11 +44,15 @@ class Equalities:
         return found
 
     def unify(self, a: Dim, b: Dim) -> None:
-        """Merge the classes of two representatives."""
+        """Merge the classes of two representatives.
+
+        An expression is not replaced by a longer one: otherwise lengths grow with each replacement
+        of one of their parts.
+        """
         if a is b or (a.value is not None and b.value is not None):
             return
         keep, drop = (a, b) if self._rank(a) <= self._rank(b) else (b, a)
-        if drop in keep.parts():
+        if keep.size > drop.size > 1 or drop in keep.parts():
             return
         self.replace[drop] = keep
         self.cache.clear()
