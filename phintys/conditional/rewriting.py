@@ -239,5 +239,11 @@ for _rule in RULES:
     canonicalize.register(_rule.name, _rule, *_rule.tags, "fast_run", "fast_compile")
     for _db in (stabilize, specialize):
         _db.register(_rule.name, _rule, *_rule.tags, "fast_run")
-optdb.register("introduce_lazy_ifelse", IntroduceLazyIfElse(), "minimum_compile", position=3.7)
-optdb.mark_own()
+
+
+def _register_phases() -> None:
+    optdb.register("introduce_lazy_ifelse", IntroduceLazyIfElse(), "minimum_compile", position=3.7)
+    optdb.mark_own()
+
+
+optdb.fill_later(_register_phases)

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from phintys.config import config
 from phintys.errors import did_you_mean
 from phintys.graph.meta import Abstract
-from phintys.locks import exclusive
+from phintys.locks import exclusive, making
 from phintys.memo import Memo
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.inner import InnerGraphRewriter
@@ -156,8 +156,8 @@ class RewriteDatabase(metaclass=Abstract):
         self.name: str | None = None
         self._rewrites: dict[str, Any] = {}
         self._names: dict[str, dict[str, None]] = {}  # tag -> names, in order of registration
-        self._sources: tuple[Callable[[], object], ...] = ()
-        self._filled = False
+        self._sources: list[Callable[[], object]] = []
+        self._filled = self._is_filling = False
         self._versions = 0
         self._nested: tuple[int, list[RewriteDatabase]] = (0, [])  # (version, nested databases)
         self._own_version = 0
@@ -165,22 +165,27 @@ class RewriteDatabase(metaclass=Abstract):
 
     # ----- filling
     def fill_later(self, source: Callable[[], object]) -> None:
-        """Call ``source``, which registers entries, when the database is first read or added to.
+        """Call ``source``, which registers entries, before the database is next read or added to.
 
-        It is called at once if that has happened.  It may be called again while it runs, by code
-        that it calls.
+        Modules of this package register their entries so: an import that read the database would
+        import others, and threads that import two of them would wait for each other.
         """
-        if self._filled:
-            source()
-        else:
-            self._sources = (*self._sources, source)
+        self._sources.append(source)
 
     def _fill(self) -> None:
-        done = 0
-        while not self._filled and done < len(self._sources):  # a source may add others
-            self._sources[done]()
-            done += 1
-        self._filled = True
+        if self._filled and not self._sources:
+            return
+        with making:
+            if self._is_filling:  # what a source reads is there
+                return
+            self._is_filling = True
+            try:
+                while self._sources:  # a source may add others
+                    self._sources[0]()
+                    del self._sources[0]
+                self._filled = True
+            finally:
+                self._is_filling = False
 
     @property
     def _entries(self) -> dict[str, Any]:

@@ -10,6 +10,11 @@ from phintys.rewriting.database import optdb
 from phintys.saturation.rewriter import Saturation
 from phintys.tensor.rules import canonicalize
 
-optdb.register("saturation", Saturation(), "saturate", position=1.55)
-optdb.register("saturation_canonical", copy(canonicalize), "saturate", position=1.56)
-optdb.mark_own()
+
+def _register_phases() -> None:
+    optdb.register("saturation", Saturation(), "saturate", position=1.55)
+    optdb.register("saturation_canonical", copy(canonicalize), "saturate", position=1.56)
+    optdb.mark_own()
+
+
+optdb.fill_later(_register_phases)

@@ -16,7 +16,6 @@ from phintys.loop.rules.unroll import unroll
 from phintys.rewriting.database import SequenceDB, optdb
 from phintys.rewriting.inner import InnerGraphSimplifier
 
-_unchanged = optdb.is_own  # by programs, which may have registered rewrites before this import
 scan_eqopt1 = SequenceDB()
 scan_eqopt2 = SequenceDB()
 for _position, (_name, _rewriter, _tags) in enumerate(
@@ -37,7 +36,14 @@ scan_eqopt2.register(
 scan_eqopt2.register(
     "scan_save_mem", LoopRewriter("scan_save_mem", save_memory), "fast_run", "fast_compile", "scan"
 )
-optdb.register("scan_eqopt1", scan_eqopt1, "fast_run", "fast_compile", "scan", position=0.5)
-optdb.register("scan_eqopt2", scan_eqopt2, "fast_run", "fast_compile", "scan", position=1.62)
-if _unchanged:
-    optdb.mark_own()
+
+
+def _register_phases() -> None:
+    unchanged = optdb.is_own  # by programs, which may have registered rewrites before
+    optdb.register("scan_eqopt1", scan_eqopt1, "fast_run", "fast_compile", "scan", position=0.5)
+    optdb.register("scan_eqopt2", scan_eqopt2, "fast_run", "fast_compile", "scan", position=1.62)
+    if unchanged:
+        optdb.mark_own()
+
+
+optdb.fill_later(_register_phases)

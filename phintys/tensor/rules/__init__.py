@@ -125,8 +125,15 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("masks", without_masks, masks.TAGS, 3.2),
     ("unused_inner_outputs", InnerGraphSimplifier(), BOTH, 3.5),
 ]
-for _name, _entry, _tags, _position in PIPELINE:
-    optdb.register(_name, _entry, *_tags, position=_position)
+
+
+def _register_phases() -> None:
+    for name, entry, tags, position in PIPELINE:
+        optdb.register(name, entry, *tags, position=position)
+    optdb.mark_own()
+
+
+optdb.fill_later(_register_phases)
 
 PHASES: dict[str, EquilibriumDB] = {
     "vectors": of_vectors,
@@ -241,5 +248,3 @@ register_specialize = _registrar(specialize, (FAST_RUN,))
 register_useless = _registrar(useless, (FAST_RUN,))
 register_uncanonicalize = _registrar(uncanonicalize, (FAST_RUN,))
 register_infer_shape = _registrar(infer_shape_db, ())
-
-optdb.mark_own()
