@@ -125,6 +125,8 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("masks", without_masks, masks.TAGS, 3.2),
     ("unused_inner_outputs", InnerGraphSimplifier(), BOTH, 3.5),
 ]
+for _name, _entry, *_ in PIPELINE:
+    _entry.name = _name  # a tag of the rules that are registered in it
 
 
 def _register_phases() -> None:
