@@ -151,11 +151,13 @@ class DimShuffle(Op):
 
     def __str__(self) -> str:
         if self.is_expand_dims:
-            return f"ExpandDims{{axes={self.augment}}}"
+            return f"ExpandDims{{{_axes_text(self.augment)}}}"
         if self.is_squeeze:
-            return f"DropDims{{axes={self.drop}}}"
+            return f"Squeeze{{{_axes_text(self.drop)}}}"
+        if self.is_matrix_transpose:
+            return "MatrixTranspose"
         if self.is_transpose and not self.augment and not self.drop:
-            return f"Transpose{{axes={self.shuffle}}}"
+            return f"Transpose{{axes={tuple(self.shuffle)}}}"
         return f"DimShuffle{{order=[{','.join(map(str, self.new_order))}]}}"
 
 
@@ -176,6 +178,11 @@ def dimshuffle(x: TensorLike, *pattern: int | str | Sequence[int | str]) -> Tens
     if order == tuple(range(ndim)):
         return x
     return _shuffle(ndim, order)(x)
+
+
+def _axes_text(axes: Sequence[int]) -> str:
+    """``axis=0``, or ``axes=(0, 2)``."""
+    return f"axis={axes[0]}" if len(axes) == 1 else f"axes={tuple(axes)}"
 
 
 def _shuffle(ndim: int, order: tuple[Place, ...]) -> DimShuffle:

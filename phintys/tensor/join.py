@@ -314,7 +314,7 @@ class Split(Op):
         return pieces
 
     def __str__(self) -> str:
-        return f"Split{{{self.len_splits}, axis={self.axis}}}"
+        return f"Split{{len_splits={self.len_splits}, axis={self.axis}}}"
 
 
 def split(
