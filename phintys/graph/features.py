@@ -249,7 +249,8 @@ class ReplaceValidate(History, Validator):
     ) -> None:
         """Replace several variables; on any exception, undo all replacements and raise it again.
 
-        ``replacements`` are (old, new) pairs, printed if ``verbose``.  `InconsistencyError` if the graph becomes illegal.
+        ``replacements`` are (old, new) pairs, printed if ``verbose``.  `InconsistencyError` if the
+        graph becomes illegal.
         """
         mark = self.checkpoint(fgraph)
         try:
