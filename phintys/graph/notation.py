@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 from phintys.graph.traversal import applys_between
 from phintys.graph.variable import Apply, Variable
@@ -100,7 +101,7 @@ def _pieces(writer: _Writer, output: Variable) -> list[str]:
         if text is not None:
             pieces.append(text)
             continue
-        node: Apply = item.owner  # pyright: ignore[reportAttributeAccessIssue]
+        node: Any = cast("Variable", item).owner
         pieces.append(f"{writer.prefix(node)}{node.op}(")
         arguments = [part for v in node.inputs for part in (", ", v)][1:]
         stack.extend([")", *reversed(arguments)])
@@ -122,7 +123,7 @@ def _formatted(writer: _Writer, output: Variable, node_formatter: NodeFormatter)
         if text is not None:
             texts.append(text)
             continue
-        node: Apply = item.owner  # pyright: ignore[reportAssignmentType]
-        stack.append((writer.prefix(node), node))
-        stack.extend(reversed(node.inputs))
+        made: Any = item.owner
+        stack.append((writer.prefix(made), made))
+        stack.extend(reversed(made.inputs))
     return texts[0]

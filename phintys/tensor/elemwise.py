@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from phintys.config import config
 from phintys.dims import ONE
@@ -196,11 +197,12 @@ def _shuffle(ndim: int, order: tuple[Place, ...]) -> DimShuffle:
 def axis_of(axis: Any, ndim: int) -> int:
     """An axis of ``ndim`` as a non-negative int.
 
-    ValueError if it is out of range, TypeError if it is no integer.
+    AxisError of NumPy, a ValueError and IndexError, if it is out of range; TypeError if it is no
+    integer.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"Axis {axis} is out of range for {ndim} dimensions.")
+        raise AxisError(axis, ndim)
     return axis % ndim
 
 
