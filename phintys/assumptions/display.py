@@ -42,7 +42,7 @@ def assumption_tags(outputs: Variable | Sequence[Variable]) -> dict[Any, str]:
     >>> import phintys.tensor as pt
     >>> from phintys.assumptions import assume
     >>> assumption_tags(assume(pt.dmatrix("x"), symmetric=True))
-    {SpecifyAssumptions{symmetric}.out: '{sym}'}
+    {SpecifyAssumptions{symmetric}.0: '{sym}'}
     """
     feature = AssumptionFeature()
     roots = [outputs] if isinstance(outputs, Variable) else list(outputs)

@@ -86,7 +86,7 @@ class Arguments:
         spec = self.inputs[k]
         try:
             return spec.filter(value)
-        except (TypeError, ValueError) as exc:
+        except (TypeError, ValueError, OverflowError) as exc:
             label = f" {spec.name!r}" if spec.name else ""
             raise type(exc)(f"Bad argument {k}{label}{self.of()}: {exc}") from None
 

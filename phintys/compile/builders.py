@@ -34,7 +34,7 @@ def construct_nominal_fgraph(
     >>> import phintys.tensor as pt
     >>> x = pt.dvector("x")
     >>> construct_nominal_fgraph([x], [x + 1]).inputs
-    [*0-<Vector(float64, shape=(?,))>]
+    [NominalTensorVariable(0, TensorType(float64, shape=(None,)))]
     """
     outputs = graph_replace(list(outputs), dict(replace or {}), strict=False)
     nominal: list[Variable] = [NominalVariable(i, v.type) for i, v in enumerate(inputs)]

@@ -49,7 +49,7 @@ def rebuild_collect_shared(
     >>> x, s = pt.dscalar("x"), phintys.shared(1.0, "s")
     >>> ins, out, (_, updates, _, shared) = rebuild_collect_shared(x * s, [x], updates={s: s + x})
     >>> ins, out, updates, shared
-    ([x], Mul.out, {s: Add.out}, [s])
+    ([x], Mul.0, {s: Add.0}, [s])
     """
     given = list(inputs or [])
     single = isinstance(outputs, Variable | SymbolicOutput)

@@ -239,7 +239,6 @@ class ReplaceValidate(History, Validator):
         """Replace ``r`` by ``new_r``; undo it and raise `InconsistencyError` if that is illegal."""
         self.replace_all_validate(fgraph, [(r, new_r)], reason=reason, **kwargs)
 
-    @ignores(verbose="config.optimizer_verbose")
     def replace_all_validate(
         self,
         fgraph: Any,
@@ -250,12 +249,13 @@ class ReplaceValidate(History, Validator):
     ) -> None:
         """Replace several variables; on any exception, undo all replacements and raise it again.
 
-        ``replacements`` are (old, new) pairs.  `InconsistencyError` if the graph becomes illegal.
+        ``replacements`` are (old, new) pairs, printed if ``verbose``.  `InconsistencyError` if the
+        graph becomes illegal.
         """
         mark = self.checkpoint(fgraph)
         try:
             for r, new_r in replacements:
-                fgraph.replace(r, new_r, reason=reason, **kwargs)
+                fgraph.replace(r, new_r, reason=reason, verbose=verbose, **kwargs)
             self.validate(fgraph)
         except Exception:
             self.revert(fgraph, mark)

@@ -7,7 +7,8 @@ two: `FunctionGraph.freeze` and `FrozenFunctionGraph.unfreeze`.
 
 from __future__ import annotations
 
-from collections import Counter
+import sys
+from collections import Counter, deque
 from collections.abc import Iterable, KeysView, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -18,7 +19,7 @@ from phintys.graph.clients import Client, Clients, OrderedSet, Output
 from phintys.graph.clone import clone_get_equiv
 from phintys.graph.features import CALLBACKS, ReplaceValidate
 from phintys.graph.frozen import FrozenGraph
-from phintys.graph.ignored import ignores
+from phintys.graph.notation import as_string
 from phintys.graph.origin import describe
 from phintys.graph.traversal import (
     applys_between,
@@ -65,12 +66,12 @@ class FunctionGraph:
     >>> x, y = pt.dvectors("x", "y")
     >>> fgraph = FunctionGraph([x, y], [x * y + x], clone=False)
     >>> fgraph.toposort()
-    [Mul(x, y), Add(Mul.out, x)]
+    [Mul(x, y), Add(Mul.0, x)]
     >>> fgraph.clients[x]
-    [(Mul(x, y), 0), (Add(Mul.out, x), 1)]
+    [(Mul(x, y), 0), (Add(Mul.0, x), 1)]
     >>> fgraph.replace(y, x)
     >>> fgraph.toposort()
-    [Mul(x, x), Add(Mul.out, x)]
+    [Mul(x, x), Add(Mul.0, x)]
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class FunctionGraph:
         **clone_kwds: Any,
     ) -> None:
         if outputs is None:
-            raise ValueError("A FunctionGraph needs outputs.")
+            raise ValueError("No outputs specified: a FunctionGraph needs outputs.")
         if inputs is None:
             inputs = [v for v in graph_inputs(outputs) if not isinstance(v, AtomicVariable)]
         order: list[Apply] = []
@@ -102,8 +103,9 @@ class FunctionGraph:
         for v in inputs:
             if v.owner is not None:
                 raise ValueError(
-                    f"{v} cannot be an input of a FunctionGraph: it is computed by {v.owner.op}. "
-                    "Replace it by a variable without an owner first (clone_replace)."
+                    "One of the provided inputs is the output of an already existing node: "
+                    f"{v} is computed by {v.owner.op}. Replace it by a variable without an owner "
+                    "first (clone_replace)."
                 )
         nodes = [Output(i).make_node(v) for i, v in enumerate(outputs)]
         self._fill(inputs, outputs, nodes, order)
@@ -159,8 +161,13 @@ class FunctionGraph:
         return self._clients
 
     def _find_clients(self) -> dict[Variable, Clients]:
+        """The uses in the order of an import of one output after the other."""
         clients = {v: Clients() for v in self.inputs}
+        outputs = deque(zip(self.outputs, self._output_nodes))
         for node in self.apply_nodes:
+            while outputs and outputs[0][0] in clients:
+                v, client = outputs.popleft()
+                clients[v][client, 0] = None
             for v in node.outputs:
                 if v not in clients:
                     clients[v] = Clients()
@@ -169,8 +176,8 @@ class FunctionGraph:
                 if users is None:
                     users = clients[v] = Clients()
                 users[node, i] = None
-        for v, node in zip(self.outputs, self._output_nodes):
-            clients.setdefault(v, Clients())[node, 0] = None
+        for v, client in outputs:
+            clients.setdefault(v, Clients())[client, 0] = None
         return clients
 
     def use_counts(self) -> dict[Variable, int]:
@@ -363,7 +370,6 @@ class FunctionGraph:
         self.remove_client(old, (node, i), reason=reason)
         self.execute_callbacks("on_change_input", node, i, old, new_var, reason=reason)
 
-    @ignores(verbose="config.optimizer_verbose")
     def replace(
         self,
         var: Variable,
@@ -372,12 +378,15 @@ class FunctionGraph:
         verbose: bool | None = None,
         import_missing: bool = False,
     ) -> None:
-        """Replace ``var`` by ``new_var`` wherever it is used.
+        """Replace ``var`` by ``new_var`` wherever it is used; ``verbose`` prints both.
 
         If the type of ``new_var`` is less specific, it is narrowed by a `SpecifyShape`; TypeError
         if it cannot be converted.  A ``var`` that is not in the graph is ignored.
         """
         new_var = var.type.filter_variable(new_var, allow_convert=True)
+        if verbose:
+            told = f"{var} of {var.owner} with {new_var} of {new_var.owner}"
+            sys.stdout.write(f"rewriting: rewrite {reason} replaces {told}\n")
         # a copy of the uses: nodes behind ``new_var`` that use ``var`` continue to use it
         for node, i in list(self.clients.get(var, ())):
             self.change_node_input(
@@ -577,16 +586,19 @@ class FunctionGraph:
         reached = set(applys_between(self.inputs, self.outputs))
         if reached != self.apply_nodes:
             raise ValueError(
+                "The following nodes are inappropriately cached: "
                 f"{len(reached - self.apply_nodes)} nodes are missing from apply_nodes and "
                 f"{len(self.apply_nodes - reached)} do not belong there."
             )
         for node in self.apply_nodes:
             for i, v in enumerate(node.inputs):
                 if (node, i) not in self.clients.get(v, ()):
-                    raise ValueError(f"{v} does not list {node.op} (input {i}) as a client.")
+                    raise ValueError(
+                        f"Inconsistent clients list: {v} does not have {node.op} (input {i})."
+                    )
         for i, v in enumerate(self.outputs):
             if self.get_output_client(i) not in self.clients.get(v, ()):
-                raise ValueError(f"{v} does not list output {i} as a client.")
+                raise ValueError(f"Inconsistent clients list: {v} does not have output {i}.")
         inputs = set(self.inputs)
         for v, clients in self.clients.items():
             for node, i in clients:
@@ -594,7 +606,8 @@ class FunctionGraph:
                     node not in self.apply_nodes and not isinstance(node.op, Output)
                 ):
                     raise ValueError(
-                        f"{v} lists client {node.op} (input {i}), which does not use it."
+                        f"Inconsistent clients list: {v} has {node.op} (input {i}), which does "
+                        "not use it."
                     )
             if v.owner is None and v not in inputs and not isinstance(v, AtomicVariable):
                 raise ValueError(f"{v} has no owner and is not an input.")
@@ -621,8 +634,7 @@ class FunctionGraph:
         return item in self.variables or item in self.apply_nodes
 
     def __str__(self) -> str:
-        inputs = ", ".join(map(str, self.inputs))
-        return f"FunctionGraph(inputs=[{inputs}], {len(self.apply_nodes)} nodes)"
+        return f"FunctionGraph({', '.join(as_string(self.inputs, self.outputs))})"
 
     __repr__ = __str__
 
@@ -640,7 +652,7 @@ class FrozenFunctionGraph(FrozenGraph):
     >>> graph == FrozenFunctionGraph.from_io([y], [y + 1])
     True
     >>> graph.bind([2 * y])
-    [Add.out]
+    [Add.0]
     """
 
     __slots__ = ()
@@ -662,8 +674,8 @@ def _check_roots(roots: Mapping[Variable, Apply | None]) -> None:
         if not isinstance(v, AtomicVariable):
             used = f" It is used by {user.op}." if user is not None else ""
             raise MissingInputError(
-                f"{v} (type {v.type}) is needed to compute the outputs but is not among the "
-                f"inputs.{used}\n{describe(v.origin)}".rstrip()
+                f"Undeclared input: {v} (type {v.type}) is needed to compute the outputs but is "
+                f"not among the inputs.{used}\n{describe(v.origin)}".rstrip()
             )
 
 

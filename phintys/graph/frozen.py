@@ -283,8 +283,7 @@ class FrozenGraph:
         return type(self), (self.inputs, self._toposort, self.outputs)
 
     def __str__(self) -> str:
-        inputs = ", ".join(map(str, self.inputs))
-        return f"{type(self).__name__}(inputs=[{inputs}], {len(self._toposort)} nodes)"
+        return f"{type(self).__name__}(inputs={list(self.inputs)}, outputs={list(self.outputs)})"
 
     __repr__ = __str__
 

@@ -26,7 +26,7 @@ class PackedGraph:
     >>> x = pt.dvector("x")
     >>> packed = PackedGraph(FunctionGraph([x], [x * x + x], clone=False))
     >>> packed.unpack().toposort()
-    [Mul(x, x), Add(Mul.out, x)]
+    [Mul(x, x), Add(Mul.0, x)]
     """
 
     # Variables are numbered: the inputs first, then constants and results as they appear.  ``code``

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike, as_dim
 from phintys.errors import ContradictionError, OutOfRangeError, ShapeError
-from phintys.graph.variable import Apply, Variable, late_bound
+from phintys.graph.variable import Apply, Constant, Variable, late_bound
 from phintys.memo import Memo
 
 Shape = tuple[Dim, ...]
@@ -479,13 +479,20 @@ def _failure(
 ) -> str:
     """The message of a requirement that does not hold, with shapes and values of inputs."""
     said = [
-        f"{v} has shape {shape}" if values.get(i) is None else f"{v} is {_text(values[i])}"
+        f"{_name(v)} has shape {shape}"
+        if values.get(i) is None
+        else f"{_name(v)} is {_text(values[i])}"
         for i, (v, shape) in enumerate(zip(inputs, shapes))
         if shape or values.get(i) is not None
     ]
     pair = f" ({numbers[0]}, not {numbers[1]})" if wanted.relation == "==" else ""
     hint = _HINT if wanted.broadcasts and 1 in numbers else ""
     return f"{wanted.message}{pair} in {op}: {', '.join(said)}.{hint}"
+
+
+def _name(v: Variable) -> str:
+    """The text of a variable; the value of a constant is no name."""
+    return "a constant" if isinstance(v, Constant) and v.name is None else str(v)
 
 
 def _text(value: Any) -> str:

@@ -52,7 +52,7 @@ def ancestors(
     >>> import phintys.tensor as pt
     >>> x, y = pt.dvectors("x", "y")
     >>> list(ancestors([x * y + x]))
-    [Add.out, x, Mul.out, y]
+    [Add.0, x, Mul.0, y]
     """
     stop = set(blockers or ())
     seen: set[Variable] = set()
@@ -133,7 +133,7 @@ def truncated_graph_inputs(
     >>> import phintys.tensor as pt
     >>> x, y = pt.dvectors("x", "y")
     >>> truncated_graph_inputs([pt.exp(x) * pt.log(y)], [x])
-    [Log.out, x]
+    [Log.0, x]
     """
     wanted = set(ancestors_to_include or ())
     if not wanted:

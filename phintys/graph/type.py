@@ -55,7 +55,7 @@ class Type(MetaObject, ABC, Generic[D]):
     ...         return abs(a - b) / (abs(a) + abs(b)) < tolerance
     >>> double = DoubleType()
     >>> double == DoubleType(), double("x"), double.make_constant(3)
-    (True, x, Constant{3.0})
+    (True, x, Constant(..., data=3.0))
     >>> double.is_valid_value(3), double.is_valid_value(3, strict=False)
     (False, True)
     """

@@ -186,10 +186,8 @@ class Variable(Node, Generic[TypeT, OwnerT]):
         if self.name is not None:
             return self.name
         if self.owner is not None:
-            op = self.owner.op
-            if len(self.owner.outputs) == 1 or self.index == op.default_output:
-                return f"{op}.out"
-            return f"{op}.{self.index}"
+            op: Any = self.owner.op
+            return f"{op}.{'out' if self.index == op.default_output else self.index}"
         return label_of(self) or f"<{self.type}>"
 
     def __repr__(self) -> str:
@@ -276,12 +274,19 @@ class Constant(AtomicVariable):
         return self
 
     def __str__(self) -> str:
-        if self.name is not None:
-            return self.name
-        text = str(self.data)
-        if len(text) > 20:
-            text = f"{text[:10]}...{text[-10:]}"
-        return f"{type(self).__name__}{{{text}}}"
+        """The value, shortened to one line, after the name if there is one."""
+        text = _shortened(str(self.data))
+        return text if self.name is None else f"{self.name}{{{text}}}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.type!r}, data={_shortened(repr(self.data))})"
+
+
+def _shortened(text: str) -> str:
+    """A text of more than 20 characters by its first and last ten, on one line."""
+    if len(text) > 20:
+        text = f"{text[:10].rstrip()} ... {text[-10:].lstrip()}"
+    return text.replace("\n", "")
 
 
 class NominalVariable(AtomicVariable):
@@ -331,7 +336,10 @@ class NominalVariable(AtomicVariable):
         return self
 
     def __str__(self) -> str:
-        return self.name or label_of(self) or f"*{self.id}-<{self.type}>"
+        return self.name or label_of(self) or f"i{self.id}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r}, {self.type!r})"
 
 
 class Apply(Node, Generic[OpT]):
@@ -359,7 +367,7 @@ class Apply(Node, Generic[OpT]):
     >>> x, y = pt.dvectors("x", "y")
     >>> node = (x * y).owner
     >>> node.op, node.inputs, node.outputs
-    (Mul, [x, y], [Mul.out])
+    (Mul, [x, y], [Mul.0])
     """
 
     __slots__ = ("inputs", "number", "op", "outputs")

@@ -97,7 +97,7 @@ class OpFromGraph(InnerGraphOp):
     >>> op = OpFromGraph([x, y], [pt.exp(x) * y], name="scaled")
     >>> z = op(x, 2 * y)
     >>> z.owner
-    scaled{inline=False}(x, Mul.out)
+    scaled{inline=False}(x, Mul.0)
     >>> z.eval({x: [0.0], y: [3.0]})
     array([6.])
     >>> twice = OpFromGraph([x], [x**2], pullback=lambda inputs, outputs, cotangents: [inputs[0]])

@@ -69,7 +69,7 @@ class ScanArgs:
     >>> sums = phintys.scan(lambda a, s: s + a, x, start, return_updates=False)
     >>> args = ScanArgs.from_node(sums.owner.inputs[0].owner, clone=True)
     >>> args.inner_out_sit_sot
-    [Add.out]
+    [Add.0]
     >>> args.inner_out_nit_sot.append(2 * args.inner_in_seqs[0])
     >>> args.outer_in_nit_sot.append(args.n_steps)
     >>> op = Scan(args.inner_inputs, args.inner_outputs, args.info)

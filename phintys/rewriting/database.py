@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from math import inf
@@ -15,7 +14,7 @@ from typing import Any, TextIO
 
 from phintys.config import config
 from phintys.errors import did_you_mean
-from phintys.graph.meta import Abstract
+from phintys.graph.clients import OrderedSet
 from phintys.locks import exclusive, making
 from phintys.memo import Memo
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
@@ -145,11 +144,11 @@ def as_query(tags: Sequence[Any], kwtags: dict[str, Any]) -> RewriteDatabaseQuer
     )
 
 
-class RewriteDatabase(metaclass=Abstract):
+class RewriteDatabase:
     """A collection of rewrites with names and tags, which share one namespace.
 
-    Subclasses define in `assemble` the rewriter that is made of the selected entries; see
-    `EquilibriumDB` for an example.
+    A query returns the selected entries.  Subclasses define in `assemble` the rewriter that is made
+    of them; see `EquilibriumDB` for an example.
     """
 
     def __init__(self) -> None:
@@ -223,7 +222,10 @@ class RewriteDatabase(metaclass=Abstract):
         if kwargs:
             raise TypeError(f"{type(self).__name__}.register does not know {sorted(kwargs)}.")
         if not isinstance(rewriter, Rewriter | RewriteDatabase):
-            raise TypeError(f"{name}: {rewriter!r} is neither a rewriter nor a database.")
+            raise TypeError(
+                f"{name}: {rewriter!r} is not a valid rewrite type, but neither a rewriter nor a "
+                "database."
+            )
         self._make_room(name, overwrite_existing)
         if self.name is not None and use_db_name_as_tag:
             tags = (*tags, self.name)
@@ -238,12 +240,14 @@ class RewriteDatabase(metaclass=Abstract):
         if name not in self._rewrites:
             if name in self._names:
                 raise ValueError(
-                    f"{name!r} is a tag of {self}; a rewrite cannot have the same name."
+                    f"The tag {name!r} is already present in the database {self}; a rewrite "
+                    "cannot have the same name."
                 )
             return
         if not overwrite:
             raise ValueError(
-                f"{self} has a rewrite {name!r} already; overwrite_existing=True replaces it."
+                f"The tag {name!r} is already present in the database {self}: it is the name of "
+                "a rewrite, which overwrite_existing=True replaces."
             )
         self.remove(name)
 
@@ -288,11 +292,17 @@ class RewriteDatabase(metaclass=Abstract):
 
     # ----- looking
     def __getitem__(self, name: str) -> Any:
-        """The entry with this name; KeyError if there is none."""
-        if name not in self._entries:
+        """The entry with this name, or the only one with this tag.
+
+        KeyError if there is none, ValueError if several entries have the tag.
+        """
+        tagged = (name,) if name in self._entries else tuple(self._tags.get(name, ()))
+        if len(tagged) > 1:
+            raise ValueError(f"More than one match for {name} in {self} (please use query).")
+        if not tagged:
             hint = did_you_mean(name, self._entries)
-            raise KeyError(f"{self} has no rewrite {name!r}.{hint}")
-        return self._entries[name]
+            raise KeyError(f"Nothing registered for {name!r} in {self}.{hint}")
+        return self._entries[tagged[0]]
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries or name in self._tags
@@ -338,7 +348,8 @@ class RewriteDatabase(metaclass=Abstract):
         """
         query = as_query(tags, kwtags)
         made = self.assemble(self.select(query), query)
-        made.name = self.name
+        if isinstance(made, Rewriter):
+            made.name = self.name
         return made
 
     def _cached(
@@ -380,9 +391,9 @@ class RewriteDatabase(metaclass=Abstract):
             names.update(self._tags.get(tag or "", ()))
         return names
 
-    @abstractmethod
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
-        """One rewriter made of the selected entries ``found``, by name."""
+        """What a query returns, made of the selected entries ``found``, by name."""
+        return OrderedSet(found.values())
 
     def print_summary(self, stream: TextIO | None = None) -> None:
         """Write the names and tags of the entries to ``stream`` (default: standard output)."""
@@ -499,6 +510,12 @@ class SequenceDB(RewriteDatabase):
         super().register(name, rewriter, *tags, **kwargs)
         self._positions[name] = place
 
+    @property
+    def __position__(self) -> dict[str, float]:
+        """The positions of all entries."""
+        self._fill()
+        return self._positions
+
     def position(self, name: str) -> float:
         """The position of an entry; KeyError if there is none of that name."""
         self[name]
@@ -541,7 +558,7 @@ def next_position(position: float | str, taken: dict[str, float], name: str) -> 
         return max(taken.values(), default=-1) + 1
     if isinstance(position, int | float):
         return position
-    raise TypeError(f"{name}: position must be a number or 'last', not {position!r}.")
+    raise TypeError(f"{name}: `position` must be numeric, or 'last'; got {position!r}.")
 
 
 #: The database that compilation queries.

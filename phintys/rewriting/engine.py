@@ -54,7 +54,7 @@ class RuleSet(GraphRewriter):
     >>> RuleSet([equation("log(1 + x) -> log1p(x)", law="accurate")]).apply(fgraph)
     True
     >>> fgraph.toposort()
-    [Exp(x), Log1p(Exp.out)]
+    [Exp(x), Log1p(Exp.0)]
     """
 
     def __init__(

@@ -39,6 +39,11 @@ class LocalGroupDB(RewriteDatabase):
         self.node_rewriter = node_rewriter
         self._positions: dict[str, float] = {}
 
+    @property
+    def __position__(self) -> dict[str, float]:
+        """The positions of all entries."""
+        return self._positions
+
     def register(
         self, name: str, rewriter: Any, *tags: str, position: float | str = "last", **kwargs: Any
     ) -> None:
@@ -118,7 +123,7 @@ class ProxyDB(RewriteDatabase):
     def __init__(self, db: RewriteDatabase) -> None:
         super().__init__()
         if not isinstance(db, RewriteDatabase):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"ProxyDB needs a database, not {db!r}.")
+            raise TypeError(f"`db` must be a `RewriteDatabase`, not {db!r}.")
         self.db = db
 
     @property

@@ -57,7 +57,7 @@ def check_stack_trace(
         what to do if no node is selected: ``"raise"`` ValueError, ``"warn"`` or ``"ignore"``
     """
     fgraph: FunctionGraph = (
-        f_or_fgraph if isinstance(f_or_fgraph, FunctionGraph) else f_or_fgraph.fgraph
+        f_or_fgraph if isinstance(f_or_fgraph, FunctionGraph) else f_or_fgraph.maker.fgraph
     )
     nodes = _nodes_to_check(fgraph, ops_to_check)
     if not nodes and fgraph.apply_nodes:

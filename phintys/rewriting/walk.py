@@ -348,7 +348,7 @@ def walking_rewriter(
     >>> fgraph = FunctionGraph([x], [pt.exp(pt.exp(x))], clone=False)
     >>> in2out(SubstitutionNodeRewriter(pt.exp, pt.log)).rewrite(fgraph)
     >>> fgraph.toposort()
-    [Log(x), Log(Log.out)]
+    [Log(x), Log(Log.0)]
     """
     if not node_rewriters:
         raise ValueError("Give at least one node rewriter.")

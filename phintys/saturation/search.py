@@ -39,7 +39,7 @@ def saturated(outputs: Sequence[Variable], limits: Limits = LIMITS) -> list[Vari
     >>> from phintys.tensor.dot import matrix_product
     >>> x, y, v = pt.dmatrix("x"), pt.dmatrix("y"), pt.dvector("v")
     >>> saturated([matrix_product(x, v) + matrix_product(y, v)])[0].owner
-    Dot(Add.out, v)
+    Dot(Add.0, v)
     """
     language = Language()
     terms = language.terms(outputs, {}, short=True)

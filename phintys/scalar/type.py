@@ -24,7 +24,7 @@ class ScalarVariable(Variable):
     >>> from phintys.scalar import float64
     >>> x = float64("x")
     >>> (2 * x).owner
-    mul(ScalarConstant{2}, x)
+    mul(2, x)
     """
 
     __slots__ = ()

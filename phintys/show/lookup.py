@@ -60,7 +60,7 @@ def iter_graph_nodes(
     >>> import phintys.tensor as pt
     >>> x = pt.dvector("x")
     >>> [(str(n.var), len(n.ancestor_is_last)) for n in iter_graph_nodes(x + pt.exp(x))]
-    [('Add.out', 0), ('x', 1), ('Exp.out', 1), ('x', 2)]
+    [('Add.0', 0), ('x', 1), ('Exp.0', 1), ('x', 2)]
     """
     known = {} if done is None else done
     stack = [GraphNode(var)]

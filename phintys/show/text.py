@@ -13,7 +13,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.ignored import ignores
 from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.shapes import shape_text
-from phintys.graph.variable import Apply, Constant, NominalVariable, Variable, late_bound
+from phintys.graph.variable import Apply, Variable, late_bound
 
 #: every so many levels the tree continues at the left margin; otherwise the size of the text would
 #: be quadratic in the depth
@@ -121,16 +121,10 @@ class _Printer:
         return f" a={said}" if said else ""
 
     def _leaf(self, v: Variable) -> str:
-        if v.name is not None:
-            text = v.name
-        elif isinstance(v, Constant):
-            text = _constant(v)
-        else:
-            text = str(v) if isinstance(v, NominalVariable) else f"<{v.type}>"
-        text += self._ident(v)
+        text = f"{v}{self._ident(v)}"
         if v in self.sources and self.id_type:
             text += f" ->{self._ident(_owner_or_self(self.sources[v]))}"
-        if self.print_type and (v.name is not None or isinstance(v, Constant)):
+        if self.print_type:
             text += f" <{v.type}>"
         return text + self._shape(v) + self._known(v)
 
@@ -170,11 +164,6 @@ def char_from_number(n: int) -> str:
         n //= 26
         digits = chr(65 + n % 26) + digits
     return digits
-
-
-def _constant(v: Constant) -> str:
-    text = " ".join(str(v.data).split())
-    return text if len(text) <= 40 else f"{text[:18]} ... {text[-18:]}"
 
 
 @singledispatch

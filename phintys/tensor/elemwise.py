@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from phintys.config import config
 from phintys.dims import ONE
@@ -151,11 +152,13 @@ class DimShuffle(Op):
 
     def __str__(self) -> str:
         if self.is_expand_dims:
-            return f"ExpandDims{{axes={self.augment}}}"
+            return f"ExpandDims{{{_axes_text(self.augment)}}}"
         if self.is_squeeze:
-            return f"DropDims{{axes={self.drop}}}"
+            return f"Squeeze{{{_axes_text(self.drop)}}}"
+        if self.is_matrix_transpose:
+            return "MatrixTranspose"
         if self.is_transpose and not self.augment and not self.drop:
-            return f"Transpose{{axes={self.shuffle}}}"
+            return f"Transpose{{axes={tuple(self.shuffle)}}}"
         return f"DimShuffle{{order=[{','.join(map(str, self.new_order))}]}}"
 
 
@@ -178,6 +181,11 @@ def dimshuffle(x: TensorLike, *pattern: int | str | Sequence[int | str]) -> Tens
     return _shuffle(ndim, order)(x)
 
 
+def _axes_text(axes: Sequence[int]) -> str:
+    """``axis=0``, or ``axes=(0, 2)``."""
+    return f"axis={axes[0]}" if len(axes) == 1 else f"axes={tuple(axes)}"
+
+
 def _shuffle(ndim: int, order: tuple[Place, ...]) -> DimShuffle:
     """The memoized `DimShuffle` with this order."""
     op = _shuffles[ndim, order]
@@ -189,11 +197,12 @@ def _shuffle(ndim: int, order: tuple[Place, ...]) -> DimShuffle:
 def axis_of(axis: Any, ndim: int) -> int:
     """An axis of ``ndim`` as a non-negative int.
 
-    ValueError if it is out of range, TypeError if it is no integer.
+    AxisError of NumPy, a ValueError and IndexError, if it is out of range; TypeError if it is no
+    integer.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"Axis {axis} is out of range for {ndim} dimensions.")
+        raise AxisError(axis, ndim)
     return axis % ndim
 
 

@@ -78,6 +78,8 @@ class Join(Op):
         ndims = sorted({a.type.ndim for a in args})
         if len(ndims) > 1:
             raise TypeError(f"Only tensors of equal rank can be joined; these have {ndims}.")
+        if ndims == [0]:
+            raise TypeError("Join cannot handle scalar arguments of dimension 0: use stack.")
         if self.axis >= ndims[0]:
             raise ValueError(f"{self}: the tensors have {ndims[0]} dimensions.")
         dtype = dtypes.upcast(*(a.type.dtype for a in args))
@@ -148,7 +150,7 @@ def join(axis: TensorLike, *tensors_list: TensorLike) -> TensorVariable:
     if not isinstance(axis, int | np.integer):
         found: Any = get_underlying_scalar_constant_value(axis)
         axis = int(found)
-    (axis,) = normalize_axis_tuple(int(axis), args[0].type.ndim)
+    (axis,) = normalize_axis_tuple(int(axis), args[0].type.ndim or 1)  # Join refuses numbers
     return args[0] if len(args) == 1 else Join(axis)(*args)
 
 
@@ -314,7 +316,7 @@ class Split(Op):
         return pieces
 
     def __str__(self) -> str:
-        return f"Split{{{self.len_splits}, axis={self.axis}}}"
+        return f"Split{{len_splits={self.len_splits}, axis={self.axis}}}"
 
 
 def split(

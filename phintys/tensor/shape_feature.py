@@ -30,7 +30,7 @@ class ShapeFeature(Feature):
     >>> out = pt.exp(x).T
     >>> fgraph = FunctionGraph([x], [out], clone=False, features=[ShapeFeature()])
     >>> fgraph.shape_feature.get_shape(out, 0)
-    Shape_i{1}.out
+    Shape_i{1}.0
     """
 
     def __init__(self) -> None:

@@ -190,7 +190,8 @@ class TensorType(NumberType):
         if array.dtype == self.numpy_dtype:
             return self._own_dtype(array if array.flags.aligned else array.copy())
         if array.dtype == object and isinstance(data, int):
-            raise TypeError(f"{data} needs more than 64 bits: write it as a float.")
+            kind = OverflowError if self.numpy_dtype.kind in "iu" else TypeError
+            raise kind(f"{data} needs more than 64 bits: write it as a float.")
         if array.dtype.kind not in "biufc":
             found = "None" if data is None else _about(array)
             raise TypeError(f"{self} needs numbers, got {found}.")
@@ -214,7 +215,9 @@ class TensorType(NumberType):
             value = converted(array, self.dtype)
             if self.values_eq(converted(value, array.dtype.name), array) and _in_range(array, self):
                 return value
-        raise TypeError(
+        too_large = isinstance(data, int) and self.numpy_dtype.kind in "iu"
+        kind = OverflowError if too_large else TypeError
+        raise kind(
             f"{self} cannot hold {_about(array)} without losing precision. Cast the value with "
             f"astype({self.dtype!r}), or pass allow_input_downcast=True to function."
         )

@@ -101,5 +101,5 @@ def test_values_that_are_not_computed_yet_are_not_shown():
     out = phintys.scan(lambda e, a: a * x[e], i, s, return_updates=False)
     f = phintys.function([i, x, s], phintys.grad(out.sum(), x))
     note = golden.raised(f, [0, 5], [1.0, 2.0], 1.0).__notes__[-1]
-    assert "SetSubtensor{:stop}.out = float64 of shape (3,)\n" in note
+    assert "SetSubtensor{:stop}.0 = float64 of shape (3,)\n" in note
     assert "i = int64 of shape (2,), value [0 5]\n" in note

@@ -63,7 +63,7 @@ def test_inputs_are_found(abc):
 
 def test_an_input_must_not_be_computed(abc):
     _x, _y, z, a, b = abc
-    with pytest.raises(ValueError, match=r"a cannot be an input.*Mix"):
+    with pytest.raises(ValueError, match=r"already existing node: a is computed by Mix"):
         FunctionGraph([a, z], [b], clone=False)
     cut = FunctionGraph([a, z], [b])
     assert cut.inputs[0].owner is None and len(cut.apply_nodes) == 1
@@ -291,8 +291,8 @@ def test_remove_node_takes_dependents_along(abc):
 def test_integrity_is_checked(abc):
     x, y, _z, a, b = abc
     for damage, message in (
-        (lambda fg: b.owner.inputs.__setitem__(1, x), "client"),
-        (lambda fg: fg.clients[x].remove((a.owner, 0)), "does not list"),
+        (lambda fg: b.owner.inputs.__setitem__(1, x), "Inconsistent clients list"),
+        (lambda fg: fg.clients[x].remove((a.owner, 0)), "does not have"),
         (lambda fg: fg.clients[y].append((a.owner, 0)), "does not use it"),
         (lambda fg: fg.apply_nodes.discard(a.owner), "missing"),
         (lambda fg: fg.inputs.remove(x), "not an input"),

@@ -191,7 +191,7 @@ def test_names_are_labels():
     assert x.auto_name == x.auto_name != cell("x").auto_name
     assert f(x, name="out").name == "out"
     assert [v.name for v in halve(x, name="out")] == ["out_0", "out_1"]
-    assert str(f(x)) == "Mix{1}.out" and str(halve(x)[1]) == "Halve.1"
+    assert str(f(x)) == "Mix{1}.0" and str(halve(x)[1]) == "Halve.1"
     assert str(cell()) == "<Interval{low=0, high=10007}>"
 
 
@@ -229,7 +229,7 @@ def test_constants():
     assert isinstance(a, AtomicVariable) and a.owner is None
     value[0] = 4
     assert a.data == [4]
-    assert str(a) == "CellConstant{[4]}"
+    assert str(a) == "[4]" and repr(a) == f"CellConstant({cell!r}, data=[4])"
     nan = double.make_constant(float("nan"))
     assert nan.equals(double.make_constant(float("nan")))
     unhashable = generic.make_constant([1])

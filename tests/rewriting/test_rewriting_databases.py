@@ -29,6 +29,7 @@ from phintys.rewriting import graph as graph_module
 from phintys.rewriting.check import check_rule, rewritten, sides
 from phintys.rewriting.database import (
     EquilibriumDB,
+    RewriteDatabase,
     RewriteDatabaseQuery,
     SequenceDB,
 )
@@ -70,9 +71,9 @@ def named(db: Any, name: str) -> Any:
 def test_names_and_tags_share_a_name_space() -> None:
     db = named(EquilibriumDB(), "db")
     db.register("a", eq("f(x) -> x"), "tag")
-    with pytest.raises(ValueError, match="already"):
+    with pytest.raises(ValueError, match="The tag 'a' is already present"):
         db.register("a", eq("f(x) -> x"))
-    with pytest.raises(ValueError, match="tag of"):
+    with pytest.raises(ValueError, match="The tag 'tag' is already present"):
         db.register("tag", eq("f(x) -> x"))
     db.register("b", eq("g(x) -> x"))
     with pytest.raises(ValueError, match="name of a rewrite"):
@@ -225,6 +226,28 @@ def test_local_group_and_topo() -> None:
     assert after(TopoDB(follow, ignore_newtrees=True).query("+t"), f(x)) == ["x"]
 
 
+def test_a_database_without_a_rewriter_answers_with_its_entries() -> None:
+    """RewriteDatabase was abstract, and a tag did not find its only entry."""
+    db, one, two = RewriteDatabase(), eq("f(x) -> x"), eq("g(x) -> x")
+    db.register("one", one, "mine")
+    assert db["mine"] is db["one"] is one
+    db.register("two", two, "mine")
+    assert list(db.query("+mine")) == [one, two] and list(db.query("+mine", "-one")) == [two]
+    with pytest.raises(ValueError, match="More than one match for mine"):
+        db["mine"]
+    with pytest.raises(KeyError, match="Nothing registered for 'three'"):
+        db["three"]
+
+
+def test_positions_of_a_database() -> None:
+    db = SequenceDB()
+    for name, position in (("a", 3), ("b", "last"), ("c", 1.5)):
+        db.register(name, graph_rewriter(lambda fgraph: None), position=position)
+    assert db.__position__ == {"a": 3, "b": 4, "c": 1.5}
+    with pytest.raises(TypeError, match="`position` must be numeric"):
+        db.register("d", graph_rewriter(lambda fgraph: None), position="after")
+
+
 def test_proxy_stands_at_several_positions() -> None:
     db = EquilibriumDB()
     outer = SequenceDB()
@@ -236,7 +259,7 @@ def test_proxy_stands_at_several_positions() -> None:
     db.register("one", eq("f(x) -> x"), "fast")
     assert after(outer.query("+fast"), f(x)) == ["y"]
     assert [r.name for r in outer.query("+fast")] == ["db", "between", "again"]
-    with pytest.raises(TypeError, match="database"):
+    with pytest.raises(TypeError, match="RewriteDatabase"):
         ProxyDB(eq("f(x) -> x"))
 
 

@@ -112,7 +112,7 @@ def test_lines_of_trees():
     shared = (x + y).owner
     again = z.owner.inputs[1]
     lines = [*iter_graph_nodes(z)]
-    assert [str(n.var) for n in lines] == ["Mul.out", "Exp.out", "Add.out", "x", "y", "Add.out"] + (
+    assert [str(n.var) for n in lines] == ["Mul.0", "Exp.0", "Add.0", "x", "y", "Add.0"] + (
         ["x", "y"] if again.owner is not lines[2].node else []
     )
     assert [n.is_last_child for n in lines[:4]] == [True, False, True, False]
@@ -124,9 +124,9 @@ def test_lines_of_trees():
     repeated = [*iter_graph_nodes(w * w)]
     assert [n.is_repeat for n in repeated] == [False, False, False, False, True]
     assert [str(n.var) for n in iter_graph_nodes(w * w, depth=2)] == [
-        "Mul.out",
-        "Add.out",
-        "Add.out",
+        "Mul.0",
+        "Add.0",
+        "Add.0",
     ]
 
 

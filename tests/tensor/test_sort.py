@@ -81,7 +81,7 @@ def test_methods():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"axis": 2}, "out of range for 1 dimensions"),
+        ({"axis": 2}, "axis 2 is out of bounds for array of dimension 1"),
         ({"kind": "bubble"}, "no way of sorting called 'bubble'"),
         ({"kind": "stable", "stable": True}, "not both"),
         ({"order": "name"}, "fields of structured arrays"),

@@ -63,10 +63,10 @@ AXES = {
     "local_alloc_sink_dimshuffle": ("alloc(s, n, 3).T", "Alloc(s, 3, n)"),
     "local_dimshuffle_alloc": ("alloc(s, n).dimshuffle('x', 0)", "Alloc(s, 1, n)"),
     "local_alloc_dimshuffle": ("alloc(v.dimshuffle('x', 0), 2, n)", "Alloc(v, 2, n)"),
-    "local_second_sink": ("second(v, s) + w", "Add(ExpandDims{axes=[0]}(s), w)"),
+    "local_second_sink": ("second(v, s) + w", "Add(ExpandDims{axis=0}(s), w)"),
     "local_second_to_alloc": ("second(x, s)", "Alloc(s, Shape_i{0}(x))"),
-    "local_elemwise_alloc": ("alloc(s, n) + v", "Add(ExpandDims{axes=[0]}(s), v)"),
-    "local_alloc_unary": ("exp(alloc(s, n))", "Alloc(Exp(ExpandDims{axes=[0]}(s)), n)"),
+    "local_elemwise_alloc": ("alloc(s, n) + v", "Add(ExpandDims{axis=0}(s), v)"),
+    "local_alloc_unary": ("exp(alloc(s, n))", "Alloc(Exp(ExpandDims{axis=0}(s)), n)"),
     "local_useless_fill": ("second(v, w)", "w"),
     "local_useless_alloc": ("alloc(v, v.shape[0])", "v"),
     "local_merge_alloc": ("alloc(alloc(s, n), 2, n)", "Alloc(s, 2, n)"),
@@ -75,7 +75,7 @@ AXES = {
 RESHAPES = {
     "local_reshape_chain": ("M.reshape((6,)).reshape((2, 3))", "Reshape{2}(M, [2, 3])"),
     "local_useless_reshape": ("M.reshape((M.shape[0], -1))", "M"),
-    "local_reshape_to_dimshuffle": ("v.reshape((1, -1))", "ExpandDims{axes=[0]}(v)"),
+    "local_reshape_to_dimshuffle": ("v.reshape((1, -1))", "ExpandDims{axis=0}(v)"),
     "local_reshape_lift": ("exp(M).reshape((6,))", "Exp(Reshape{1}(M, 6))"),
     "local_fuse_squeeze_reshape": (
         "M.reshape((2, 1, 3)).squeeze(1)",
@@ -123,7 +123,7 @@ READS = {
     "local_subtensor_of_expand_dims": ("v.dimshuffle('x', 0)[0]", "v"),
     "local_subtensor_of_squeeze": (
         "R.squeeze(0)[1:]",
-        "DropDims{axes=[0]}(Subtensor{:, start:}(R, 1))",
+        "Squeeze{axis=0}(Subtensor{:, start:}(R, 1))",
     ),
     "local_subtensor_of_alloc": ("alloc(s, 5)[2]", "s"),
     "local_subtensor_of_softmax": (
@@ -131,7 +131,7 @@ READS = {
         "Softmax{axis=[0]}(Subtensor{i}(M, 0))",
     ),
     "local_subtensor_make_vector": ("stack([s, t])[1]", "t"),
-    "local_subtensor_remove_broadcastable_index": ("R[0]", "DropDims{axes=[0]}(R)"),
+    "local_subtensor_remove_broadcastable_index": ("R[0]", "Squeeze{axis=0}(R)"),
     "local_subtensor_shape_constant": ("N.shape[0]", "2"),
     "local_subtensor_SpecifyShape_lift": (
         "specify_shape(M, (None, 3))[0]",
@@ -186,7 +186,7 @@ WRITES = {
 REDUCTIONS = {
     "local_sum_prod_all_to_none": ("M.sum(axis=(0, 1))", "Sum(M)"),
     "local_reduce_chain": ("M.max(axis=0).max()", "Max(M)"),
-    "local_reduce_broadcastable": ("R.sum(axis=0)", "DropDims{axes=[0]}(R)"),
+    "local_reduce_broadcastable": ("R.sum(axis=0)", "Squeeze{axis=0}(R)"),
     "local_useless_reduce": ("s.sum()", "s"),
     "local_careduce_of_alloc": ("alloc(s, 3).sum()", "Mul(3.0, s)"),
     "local_sum_make_vector": ("stack([s, t]).sum()", "Add(s, t)"),

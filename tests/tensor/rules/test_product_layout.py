@@ -22,53 +22,50 @@ VECTORS = "local_eager_useless_unbatched_blockwise"
 LAYOUTS = {
     "matmul(M, Q)": ("Matmul(M, Q)", "Dot(M, Q)"),
     "matmul(M, v)": (
-        "DropDims{axes=[1]}(Matmul(M, ExpandDims{axes=[1]}(v)))",
+        "Squeeze{axis=1}(Matmul(M, ExpandDims{axis=1}(v)))",
         "Dot(M, v)",
     ),
     "matmul(v, Q)": (
-        "DropDims{axes=[1]}(Matmul(Transpose{axes=[1, 0]}(Q), ExpandDims{axes=[1]}(v)))",
+        "Squeeze{axis=1}(Matmul(MatrixTranspose(Q), ExpandDims{axis=1}(v)))",
         "Dot(v, Q)",
     ),
     "matmul(v, w)": (
-        "DropDims{axes=[0, 1]}(Matmul(ExpandDims{axes=[0]}(v), ExpandDims{axes=[1]}(w)))",
+        "Squeeze{axes=(0, 1)}(Matmul(ExpandDims{axis=0}(v), ExpandDims{axis=1}(w)))",
         "Dot(v, w)",
     ),
     "matmul(K, Q)": (
-        "Matmul(K, ExpandDims{axes=[0]}(Q))",
-        "Matmul(K, ExpandDims{axes=[0]}(Q))",
+        "Matmul(K, ExpandDims{axis=0}(Q))",
+        "Matmul(K, ExpandDims{axis=0}(Q))",
     ),
     "matmul(K, w)": (
-        "DropDims{axes=[2]}(Matmul(K, ExpandDims{axes=[0]}(ExpandDims{axes=[1]}(w))))",
-        "Matvec(K, ExpandDims{axes=[0]}(w))",
+        "Squeeze{axis=2}(Matmul(K, ExpandDims{axis=0}(ExpandDims{axis=1}(w))))",
+        "Matvec(K, ExpandDims{axis=0}(w))",
     ),
     "matmul(v, K)": (
-        "DropDims{axes=[2]}(Matmul(Transpose{axes=[0, 2, 1]}(K),"
-        " ExpandDims{axes=[0]}(ExpandDims{axes=[1]}(v))))",
-        "Vecmat(ExpandDims{axes=[0]}(v), K)",
+        "Squeeze{axis=2}(Matmul(MatrixTranspose(K), ExpandDims{axis=0}(ExpandDims{axis=1}(v))))",
+        "Vecmat(ExpandDims{axis=0}(v), K)",
     ),
     "matvec(Q, M)": (
-        "DropDims{axes=[2]}(Matmul(ExpandDims{axes=[0]}(Q), ExpandDims{axes=[2]}(M)))",
-        "Dot(M, Transpose{axes=[1, 0]}(Q))",
+        "Squeeze{axis=2}(Matmul(ExpandDims{axis=0}(Q), ExpandDims{axis=2}(M)))",
+        "Dot(M, MatrixTranspose(Q))",
     ),
     "vecmat(M, Q)": (
-        "DropDims{axes=[2]}(Matmul(ExpandDims{axes=[0]}(Transpose{axes=[1, 0]}(Q)),"
-        " ExpandDims{axes=[2]}(M)))",
+        "Squeeze{axis=2}(Matmul(ExpandDims{axis=0}(MatrixTranspose(Q)), ExpandDims{axis=2}(M)))",
         "Dot(M, Q)",
     ),
     "vecdot(M, M)": (
-        "DropDims{axes=[1, 2]}(Matmul(ExpandDims{axes=[1]}(M), ExpandDims{axes=[2]}(M)))",
+        "Squeeze{axes=(1, 2)}(Matmul(ExpandDims{axis=1}(M), ExpandDims{axis=2}(M)))",
         "Vecdot(M, M)",
     ),
     "dot(M, Q)": ("Dot(M, Q)", "Dot(M, Q)"),
-    "dot(M, v)": ("DropDims{axes=[1]}(Dot(M, ExpandDims{axes=[1]}(v)))", "Dot(M, v)"),
-    "dot(v, Q)": ("DropDims{axes=[0]}(Dot(ExpandDims{axes=[0]}(v), Q))", "Dot(v, Q)"),
+    "dot(M, v)": ("Squeeze{axis=1}(Dot(M, ExpandDims{axis=1}(v)))", "Dot(M, v)"),
+    "dot(v, Q)": ("Squeeze{axis=0}(Dot(ExpandDims{axis=0}(v), Q))", "Dot(v, Q)"),
     "dot(v, w)": (
-        "DropDims{axes=[0]}(DropDims{axes=[0]}("
-        "Dot(ExpandDims{axes=[0]}(v), ExpandDims{axes=[1]}(w))))",
+        "Squeeze{axis=0}(Squeeze{axis=0}(Dot(ExpandDims{axis=0}(v), ExpandDims{axis=1}(w))))",
         "Dot(v, w)",
     ),
     "dot(M.T, w)": (
-        "DropDims{axes=[1]}(Dot(Transpose{axes=[1, 0]}(M), ExpandDims{axes=[1]}(w)))",
+        "Squeeze{axis=1}(Dot(MatrixTranspose(M), ExpandDims{axis=1}(w)))",
         "Dot(w, M)",
     ),
 }
