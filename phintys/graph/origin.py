@@ -188,7 +188,9 @@ def annotate(
     lines = [f"while computing {node.op} of"]
     for v, x, label in zip(node.inputs, values, labels or repeat(None)):
         type_ = "" if level == "low" else f" (type {v.type})"
-        lines.append(f"  {label or name_in_messages(v)}{type_} = {_summary(x, level, _is_defined(v))}")
+        lines.append(
+            f"  {label or name_in_messages(v)}{type_} = {_summary(x, level, _is_defined(v))}"
+        )
     if level == "high":
         lines.append(node.outputs[0].dprint(file="str").rstrip())
     made = describe(node.origin, indent="")
