@@ -84,8 +84,8 @@ def minimize(
     success : bool, whether the solver has converged
 
     ValueError if the objective is no scalar or does not depend on ``x``; TypeError if ``x`` is no
-    variable, or has integers or bools.  The solution can be differentiated with respect to the other variables of
-    the objective.
+    variable, or has integers or bools.  The solution can be differentiated with respect to the
+    other variables of the objective.
     """
     objective = _scalar(objective, "objective of minimize")
     x, shapes, objective = pack_inputs_of_objective(objective, x)
