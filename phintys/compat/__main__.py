@@ -58,8 +58,12 @@ def _usage() -> int:
 def main(arguments: list[str]) -> int:
     """Run the command that ``arguments`` name; return the exit status.
 
-    It is 1 if the command fails, with a message that says why, and 2 for a wrong command line.
+    It is 0 for ``--help``, which prints the usage, 1 if the command fails, with a message that says
+    why, and 2 for a wrong command line.
     """
+    if not {"--help", "-h"}.isdisjoint(arguments[:2]):
+        print(USAGE)
+        return 0
     command = {"run": _run, "enable": _enable, "disable": _disable}.get("".join(arguments[:1]))
     if command is None:
         return _usage()

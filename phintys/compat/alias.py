@@ -166,8 +166,8 @@ def install(system: str) -> None:
     ----------
     system : ``"pytensor"``, ``"aesara"`` or ``"theano"``
 
-    ValueError for other names, and for a setting with an illegal value; ImportError if another
-    package of that name is imported already.
+    ValueError for other names, and for a setting with an illegal value; TypeError for what is no
+    text; ImportError if another package of that name is imported already.
 
     >>> import phintys.compat
     >>> phintys.compat.install("pytensor")  # doctest: +SKIP

@@ -11,9 +11,11 @@ VERSIONS = {"pytensor": "3.3.8", "aesara": "2.9.4", "theano": "1.0.5"}
 
 
 def checked(name: str) -> str:
-    """``name``; ValueError if it is not that of an older system."""
+    """``name``; ValueError if it is not that of an older system, TypeError if it is no text."""
+    known = ", ".join(VERSIONS)
+    if not isinstance(name, str):
+        raise TypeError(f"The name of a system is a text, one of {known}, not {name!r}.")
     if name not in VERSIONS:
-        known = ", ".join(VERSIONS)
         raise ValueError(f"{name!r} is none of {known}.{did_you_mean(name, VERSIONS)}")
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -32,13 +33,15 @@ def given_values(environment: Mapping[str, str], *systems: str) -> dict[str, Giv
         found |= values_of_files(rc_files(environment, system))
     for system in weakest_first:
         variable = f"{system.upper()}_FLAGS"
-        flags = parse_flags(environment.get(variable, ""))
+        flags = parse_flags(environment.get(variable, ""), variable)
         found |= {name: Given(value, variable) for name, value in flags}
     return found
 
 
-def parse_flags(flags: str) -> Iterator[tuple[str, str]]:
+def parse_flags(flags: str, source: str = "flags") -> Iterator[tuple[str, str]]:
     """(name, value) pairs of ``"name=value,name=value"``; a dot in a name stands for ``__``.
+
+    A name without a value is left out, with a warning that says in which ``source`` it stands.
 
     >>> list(parse_flags("floatX=float32, gcc.cxxflags=-O1"))
     [('floatX', 'float32'), ('gcc__cxxflags', '-O1')]
@@ -47,6 +50,8 @@ def parse_flags(flags: str) -> Iterator[tuple[str, str]]:
         name, equals, value = part.strip().partition("=")
         if equals:
             yield name.strip().replace(".", "__"), value.strip()
+        elif name:
+            warnings.warn(f"{source}: {name!r} has no value; write NAME=VALUE.", stacklevel=3)
 
 
 def rc_files(environment: Mapping[str, str], system: str = "phintys") -> list[Path]:

@@ -17,6 +17,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from phintys.config import config
+from phintys.graph.labels import name_in_messages
 from phintys.memo import Memo
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -187,7 +188,9 @@ def annotate(
     lines = [f"while computing {node.op} of"]
     for v, x, label in zip(node.inputs, values, labels or repeat(None)):
         type_ = "" if level == "low" else f" (type {v.type})"
-        lines.append(f"  {label or v}{type_} = {_summary(x, level, _is_defined(v))}")
+        lines.append(
+            f"  {label or name_in_messages(v)}{type_} = {_summary(x, level, _is_defined(v))}"
+        )
     if level == "high":
         lines.append(node.outputs[0].dprint(file="str").rstrip())
     made = describe(node.origin, indent="")

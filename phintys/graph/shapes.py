@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike, as_dim
 from phintys.errors import ContradictionError, OutOfRangeError, ShapeError
+from phintys.graph.labels import name_in_messages
 from phintys.graph.variable import Apply, Constant, Variable, late_bound
 from phintys.memo import Memo
 
@@ -478,13 +479,12 @@ def _failure(
     values: Mapping[int, Any],
 ) -> str:
     """The message of a requirement that does not hold, with shapes and values of inputs."""
-    said = [
-        f"{_name(v)} has shape {shape}"
-        if values.get(i) is None
-        else f"{_name(v)} is {_text(values[i])}"
-        for i, (v, shape) in enumerate(zip(inputs, shapes))
-        if shape or values.get(i) is not None
-    ]
+    said = []
+    for i, (v, shape) in enumerate(zip(inputs, shapes)):
+        if values.get(i) is not None:
+            said.append(f"{_name(v)} is {_text(values[i])}")
+        elif shape:
+            said.append(f"{_name(v)} has shape {shape}")
     pair = f" ({numbers[0]}, not {numbers[1]})" if wanted.relation == "==" else ""
     hint = _HINT if wanted.broadcasts and 1 in numbers else ""
     return f"{wanted.message}{pair} in {op}: {', '.join(said)}.{hint}"
@@ -492,7 +492,7 @@ def _failure(
 
 def _name(v: Variable) -> str:
     """The text of a variable; the value of a constant is no name."""
-    return "a constant" if isinstance(v, Constant) and v.name is None else str(v)
+    return "a constant" if isinstance(v, Constant) and v.name is None else name_in_messages(v)
 
 
 def _text(value: Any) -> str:

@@ -18,6 +18,7 @@ from phintys.gradient.rules import connection_pattern
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.replace import graph_replace
+from phintys.graph.results import declared_result
 from phintys.graph.shapes import (
     Requirement,
     Shape,
@@ -235,6 +236,7 @@ class Blockwise(Op):
             storage: Storage = [[None] for _ in core.outputs]
             self.core_op.perform(core, [np.array(x[place]) for x in items], storage)
             for k, (value,) in enumerate(storage):
+                value = declared_result(core, k, value)
                 if results[k] is None:
                     results[k] = np.empty((*batch, *value.shape), value.dtype)
                 if results[k].shape[n:] != value.shape:

@@ -25,6 +25,8 @@ from phintys.tensor.variable import TensorVariable
 __all__ = [
     "allclose",
     "ceil_intdiv",
+    "conj",
+    "conjugate",
     "divmod",
     "iround",
     "isclose",
@@ -57,6 +59,23 @@ def round(a: TensorLike, mode: str | None = None) -> TensorVariable:
     if mode not in ROUNDING:
         raise ValueError(f"The mode of round is one of {list(ROUNDING)}, not {mode!r}.")
     return getattr(functions, ROUNDING[mode])(a)
+
+
+def conj(x: TensorLike) -> TensorVariable:
+    """The complex conjugate; real tensors are returned unchanged.
+
+    >>> import phintys.tensor as pt
+    >>> pt.conj([1 + 2j, 3j]).eval()
+    array([1.-2.j, 0.-3.j])
+    >>> x = pt.dvector()
+    >>> pt.conj(x) is x
+    True
+    """
+    x = as_tensor_variable(x)
+    return functions.conj(x) if dtypes.is_complex(x.type.dtype) else x
+
+
+conjugate = conj
 
 
 def power(x: typing.Any, y: typing.Any) -> typing.Any:

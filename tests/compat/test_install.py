@@ -168,6 +168,12 @@ def test_unknown_names(name):
         install(name)
 
 
+@pytest.mark.parametrize("name", [3, None, ["pytensor"]])
+def test_names_are_texts(name):
+    with pytest.raises(TypeError, match="a text, one of pytensor, aesara, theano, not"):
+        install(name)
+
+
 def test_threads_that_import_at_the_same_time():
     installed("""
         import importlib, sys, threading

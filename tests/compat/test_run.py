@@ -143,6 +143,13 @@ def test_usage(arguments, capsys):
     assert capsys.readouterr().err.startswith("usage: python -m phintys.compat run [--as NAME]")
 
 
+@pytest.mark.parametrize("command", [[], ["run"], ["enable"], ["disable"]])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help(command, option, capsys):
+    assert main([*command, option]) == 0
+    assert capsys.readouterr().out.startswith("usage: python -m phintys.compat run [--as NAME]")
+
+
 def test_a_system_that_cannot_replace_a_process(monkeypatch):
     """Windows: the path has its separator, and the exit status is that of a child process."""
     started = []

@@ -79,7 +79,7 @@ class Fixed(Op):
         self.name, self.result = name, result
 
     def make_node(self, x):
-        return Apply(self, [x], [pt.TensorType("float64", (3, 4))()])
+        return Apply(self, [pt.as_tensor(x)], [pt.TensorType("float64", (3, 4))()])
 
     def perform(self, node, inputs, output_storage):
         output_storage[0][0] = self.result
@@ -95,9 +95,10 @@ class Fixed(Op):
         ("nothing", None, TypeError),
     ],
 )
-def test_a_result_that_contradicts_its_type_is_refused(mode, name, result, error):
+@pytest.mark.parametrize("of", ["an input", "a constant"])
+def test_a_result_that_contradicts_its_type_is_refused(mode, name, result, error, of):
     x = pt.dvector("x")
-    y = Fixed(name, result)(x)
+    y = Fixed(name, result)(x if of == "an input" else np.ones(2))
     f = phintys.function([x], y.sum() + y[2, 3] + x[0], mode=mode)
     with pytest.raises(error, match=r"Fixed.*perform returned .* output 0, whose\s*type is"):
         f([1.0])

@@ -148,6 +148,16 @@ def test_kinds_of_values():
     assert "a__level (str) = 'high'\n    a choice" in str(own)
 
 
+@pytest.mark.parametrize("system", ["phintys", "pytensor"])
+@pytest.mark.parametrize("flag", ["floatX", "floatX float32", "compiledir"])
+def test_a_flag_without_a_value_is_named(system, flag):
+    variable = f"{system.upper()}_FLAGS"
+    flags = {"HOME": "/", variable: f"{flag},mode=JAX,"}
+    with pytest.warns(UserWarning, match=f"{variable}: '{flag}' has no value; write NAME=VALUE"):
+        given = given_values(flags, system)
+    assert given == {"mode": Given("JAX", variable)}
+
+
 # ---------------------------------------------------------- settings of other systems
 
 

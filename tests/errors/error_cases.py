@@ -439,6 +439,12 @@ def inner_lengths_differ_in_a_product(mode):
 
 
 @calling
+def inner_lengths_differ_in_a_batch(mode):
+    a, b = pt.dtensor3("a"), pt.dmatrix("b")
+    return phintys.function([a, b], a @ b.T, mode=mode), (ones((2, 2, 3)), ones((4, 2))), {}
+
+
+@calling
 def inner_lengths_differ_in_a_gemm(mode):
     a, b, c = pt.dmatrices("a", "b", "c")
     y = a @ b + c

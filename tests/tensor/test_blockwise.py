@@ -177,6 +177,20 @@ def test_errors_of_items():
         evaluate(evens, [n], [np.zeros((0, 3), "int64")])
 
 
+@pytest.mark.parametrize("result", [None, 1.5, [[1.0]]])
+def test_items_of_another_type_than_declared_are_refused(result):
+    class Wrong(Op):
+        __props__ = ()
+        itypes = otypes = (pt.dvector,)
+
+        def perform(self, node, inputs, output_storage):
+            output_storage[0][0] = result
+
+    x = pt.dmatrix()
+    with pytest.raises(TypeError, match=r"Wrong.perform returned .* output 0, whose type is"):
+        evaluate(Blockwise(Wrong(), "(n)->(n)")(x), [x], [np.ones((2, 3))])
+
+
 def test_functions_that_know_batches():
     class Det(Op):
         __props__ = ()

@@ -236,3 +236,10 @@ def test_functions_of_other_modules_that_pytensor_has_in_tensor_math():
     )
     for name in names.split():
         assert getattr(pt.math, name) is getattr(pt, name)
+
+
+@pytest.mark.parametrize("conj", [pt.conj, pt.conjugate, lambda x: x.conj()])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
+def test_the_conjugate_of_a_real_tensor_is_the_tensor(conj, dtype):
+    x = pt.vector(dtype=dtype)
+    assert conj(x) is x

@@ -185,6 +185,29 @@ def test_errors():
         root_scalar(z**2 - B, z, "brentq")[0].eval({z: 1.0, B: 4.0})
 
 
+Z = pt.dscalar("z")
+
+
+@pytest.mark.parametrize(
+    ("solve", "error", "message"),
+    [
+        (lambda: minimize_scalar((Z - X) ** 2, Z), ValueError, "The objective .* be a scalar"),
+        (lambda: minimize_scalar((X**2).sum(), X), ValueError, "The unknown .* be a scalar"),
+        (lambda: root_scalar(Z**2 - X, Z), ValueError, "The equation .* be a scalar"),
+        (lambda: root_scalar(X**2 - 1, X), ValueError, "The unknown .* be a scalar"),
+        (lambda: minimize(Z**2, 1.0), TypeError, "unknown is a tensor variable, not 1.0"),
+        (lambda: minimize(Z**2, [Z, "z"]), TypeError, "unknown is a tensor variable, not 'z'"),
+        (lambda: minimize(3.0, Z), ValueError, "z is not an input of the graph"),
+        (lambda: minimize(lambda z: z**2, Z), TypeError, "is not an array of numbers"),
+        (lambda: root(3.0, Z), ValueError, "z is not an input of the graph"),
+        (lambda: root_scalar(Z**2 - 2, Z, optimizer_kwargs=3), TypeError, "a dict of options"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_named(solve, error, message):
+    with pytest.raises(error, match=message):
+        solve()
+
+
 @pytest.mark.parametrize("dtype", ["int64", "bool", "uint8"])
 def test_unknowns_are_floats(dtype):
     """The solution would be rounded to an integer."""

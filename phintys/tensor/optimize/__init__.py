@@ -83,15 +83,11 @@ def minimize(
     solution : of the type of ``x``, or a list of them; where the solver has stopped if it fails
     success : bool, whether the solver has converged
 
-    ValueError if the objective is no scalar or does not depend on ``x``; TypeError if ``x`` has
-    integers or bools.  The solution can be differentiated with respect to the other variables of
-    the objective.
+    ValueError if the objective is no scalar or does not depend on ``x``; TypeError if ``x`` is no
+    variable, or has integers or bools.  The solution can be differentiated with respect to the
+    other variables of the objective.
     """
-    if objective.type.ndim != 0:
-        raise ValueError(
-            f"The objective of minimize must be a scalar (0-dimensional); its type is "
-            f"{objective.type}."
-        )
+    objective = _scalar(objective, "objective of minimize")
     x, shapes, objective = pack_inputs_of_objective(objective, x)
     args = _parameters(objective, x, "objective")
     op = MinimizeOp(
@@ -127,9 +123,12 @@ def minimize_scalar(
     optimizer_kwargs : further arguments of SciPy's function
 
     Returns the solution and whether the solver has converged, as `minimize`.  Derivatives are right
-    only if the solution is inside of the bounds.  Errors are those of `minimize`.
+    only if the solution is inside of the bounds.  Errors are those of `minimize`; ValueError if
+    ``x`` is no scalar.
     """
     _check_unknown(x)
+    x = _scalar(x, "unknown of minimize_scalar")
+    objective = _scalar(objective, "objective of minimize_scalar")
     args = _parameters(objective, x, "objective")
     names, values = _bounds(x, {"bracket": bracket, "bounds": bounds})
     op = MinimizeScalarOp(
@@ -165,9 +164,10 @@ def root(
     optimizer_kwargs : further arguments of SciPy's function
 
     Returns the solution and whether the solver has converged, as `minimize`.  ValueError if the
-    ranks differ, or the equations do not depend on ``variables``; TypeError if these have integers
-    or bools.
+    ranks differ, or the equations do not depend on ``variables``; TypeError if these are no
+    variables, or have integers or bools.
     """
+    equations = as_tensor_variable(equations)
     variables, shapes, equations = pack_inputs_of_objective(equations, variables)
     if variables.type.ndim != equations.type.ndim:
         raise ValueError(
@@ -209,7 +209,7 @@ def root_scalar(
     optimizer_kwargs : further arguments of SciPy's function
 
     Returns the solution and whether the solver has converged, as `minimize`.  Errors are those of
-    `root`.
+    `root`; ValueError if ``equation`` or ``variable`` is no scalar.
 
     >>> import phintys.tensor as pt
     >>> x, a = pt.dscalars("x", "a")
@@ -218,6 +218,8 @@ def root_scalar(
     (np.float64(3.0), array(True))
     """
     _check_unknown(variable)
+    variable = _scalar(variable, "unknown of root_scalar")
+    equation = _scalar(equation, "equation of root_scalar")
     args = _parameters(equation, variable, "equation")
     names, values = _bounds(variable, {"bracket": bracket})
     op = RootScalarOp(
@@ -241,9 +243,9 @@ def pack_inputs_of_objective(
 
     Returns the vector of the elements of all tensors ``x``, the shapes of these, and the objective
     as an expression of the vector; a single tensor is returned as it is, with None for the shapes.
-    TypeError if a tensor has integers or bools.
+    TypeError if an unknown is no variable, or has integers or bools.
     """
-    for unknown in [x] if isinstance(x, Variable) else x:
+    for unknown in x if isinstance(x, Sequence) else [x]:
         _check_unknown(unknown)
     if isinstance(x, Variable):
         return x, None, objective
@@ -257,8 +259,18 @@ def _unpacked(solution: TensorVariable, shapes: Sequence[TensorVariable] | None)
     return solution if shapes is None else unpack(solution, shapes)
 
 
+def _scalar(x: TensorLike, what: str) -> TensorVariable:
+    """``x`` as a variable; ValueError if it has dimensions."""
+    found = as_tensor_variable(x)
+    if found.type.ndim != 0:
+        raise ValueError(f"The {what} must be a scalar (0-dimensional); its type is {found.type}.")
+    return found
+
+
 def _check_unknown(x: TensorVariable) -> None:
-    """TypeError if ``x`` has integers or bools, to which the solution would be rounded."""
+    """TypeError if ``x`` is no variable, or has integers or bools: a solution would be rounded."""
+    if not isinstance(x, TensorVariable):
+        raise TypeError(f"An unknown is a tensor variable, not {x!r} ({type(x).__name__}).")
     if is_discrete(x.type.dtype):
         raise TypeError(
             f"The unknown {x} has dtype {x.type.dtype}, and the values that a solver finds are "

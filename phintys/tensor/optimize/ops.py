@@ -111,6 +111,8 @@ class ScipyWrapperOp(InnerGraphOp):
         bound_kwargs: Sequence[str] = (),
         **flags: bool,
     ) -> None:
+        if not isinstance(optimizer_kwargs, Mapping | None):
+            raise TypeError(f"optimizer_kwargs is a dict of options, not {optimizer_kwargs!r}.")
         super().__init__(inputs, outputs)
         self.method = method
         self.optimizer_kwargs = dict(optimizer_kwargs or {})

@@ -7,7 +7,7 @@ from typing import Any
 
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
-from phintys.tensor import numpy_functions
+from phintys.tensor import math, numpy_functions
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, elementwise, functions
 from phintys.tensor.standard.promotion import operands
@@ -87,8 +87,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
 
 def conj(x: Any, /) -> Any:
     """The complex conjugate; real arrays are returned unchanged."""
-    x = as_tensor_variable(x)
-    return functions.conj(x) if dtypes.is_complex(x.type.dtype) else x
+    return math.conj(x)
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Any:
