@@ -368,11 +368,21 @@ def _weighted_sum(given: Sequence[Scaled], node: Apply) -> Scaled:
     """Numbers with any signs: the largest exponent of those that are not 0 is taken out."""
     out = node.outputs[0]
     top = _finite(reduce(functions.maximum, [_counted(x, out) for x in given]))
-    parts = []
-    for x in given:
-        size = functions.exp_diff(_exponent_or_zero(x, out), top)
-        parts.append(size if x.factor is None else functions.mul(x.factor, size))
-    return Scaled(top, functions.add(*parts))
+    return Scaled(top, functions.add(*[_share(x, _exponent_or_zero(x, out), top) for x in given]))
+
+
+def _share(x: Scaled, exponent: Variable, top: Variable) -> Variable:
+    """A number divided by ``exp(top)``, which is not below it.
+
+    Where the factor is 0, the exponent may be far above ``top``: it is bounded, so that the product
+    is 0 and not NaN, and the derivative in the factor remains.
+    """
+    if x.factor is None:
+        return functions.exp_diff(exponent, top)
+    most = 0.5 * math.log(np.finfo(exponent.type.dtype).max)
+    bounded = functions.minimum(exponent, functions.add(top, most))
+    selected = functions.switch(functions.neq(x.factor, 0), exponent, bounded)
+    return functions.mul(x.factor, functions.exp_diff(selected, top))
 
 
 def _exponent_or_zero(x: Scaled, like: Variable) -> Variable:
@@ -399,8 +409,7 @@ def _sum_over_axes(node: Apply, given: Sequence[Scaled]) -> Scaled:
         return Scaled(LogSumExp(axis=axes)(spread(term.size, of)), None)
     exponent = spread(_exponent_or_zero(x, of), of)
     top = _finite(LogSumExp(axis=axes)(spread(_counted(x, of), of)))
-    shares = functions.exp_diff(exponent, keep_dims(top, axes))
-    return Scaled(top, node.op(shares if x.factor is None else functions.mul(x.factor, shares)))
+    return Scaled(top, node.op(_share(x, exponent, keep_dims(top, axes))))
 
 
 # ====================================================================== moves and selections
