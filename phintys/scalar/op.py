@@ -104,6 +104,10 @@ class ScalarOp(Op):
     #: the factor that remains.  ``"log(y)"`` and so on: the whole logarithm, if that is another
     #: function where it is nearly 0.  See `phintys.tensor.logarithms`
     logs: dict[str, Callable[..., Any]] = {}
+    #: ``(name, slope, lowest, height)`` if the function is ``lowest + height F(slope x)``, with the
+    #: distribution function F of the standard normal (``"ndtr"``) or logistic (``"sigmoid"``); see
+    #: `phintys.tensor.tails`
+    distribution: tuple[str, float, float, float] | None = None
     #: why there is no derivative, if ``d`` is None and the result is continuous
     not_differentiable: str = ""
     #: the name of a native instruction, or a function ``native(n, *inputs)`` that builds the result
@@ -606,7 +610,7 @@ class BinaryBitOp(BinaryScalarOp):
 #: The fields of a row that become class attributes; all others are facts.
 _FIELDS = {
     *("nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"),
-    *("compute", "output_dtypes", "connection_pattern", "logs"),
+    *("compute", "output_dtypes", "connection_pattern", "logs", "distribution"),
 }
 _PLAIN = {"rule", "d", "native"}
 
@@ -645,7 +649,7 @@ def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
         the base class
     domain, range
         facts: intervals ``(lo, hi)`` on which it is defined and differentiable, and of its values
-    logs
+    logs, distribution
         see `ScalarOp`
     inverse
         fact: the name of ``g`` with ``g(f(x)) == x`` on the domain

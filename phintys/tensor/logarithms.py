@@ -27,7 +27,7 @@ from phintys.tensor.scaled import (
     number,
     spread,
     stated_log,
-    stated_with_one,
+    one_plus,
     sum_of,
 )
 
@@ -144,7 +144,7 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
 
 def _log_of_one_plus(x: Variable, region: Sequence[Apply]) -> Variable | None:
     """``log(1 + x)`` from the exponent of ``x``, or the logarithm that its function states."""
-    found = stated_with_one(1.0, x)
+    found = one_plus(x)
     if found is not None:
         return _logarithm(found, x.type.dtype)
     form = _scaled(x, region, Gain.OF_SUM)

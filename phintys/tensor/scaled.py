@@ -19,6 +19,7 @@ import numpy as np
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.apart import number
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
@@ -36,7 +37,7 @@ from phintys.tensor.reduce import Prod, Sum, keep_dims
 from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.shape import MakeVector, SpecifyShape
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
-from phintys.tensor.variable import TensorConstant
+from phintys.tensor.tails import Probability, is_probability, mixture_beside_one, probability
 
 
 class Scaled(NamedTuple):
@@ -250,14 +251,43 @@ def _gain_of_sizes(node: Apply) -> Gain:
 
 
 def _addition(node: Apply, given: Sequence[Scaled]) -> Scaled:
-    return _of_terms(node.inputs, given, node)
+    return _of_probability(node) or _of_terms(node.inputs, given, node)
 
 
 def _difference(node: Apply, given: Sequence[Scaled]) -> Scaled:
+    found = _of_probability(node)
+    if found is not None:
+        return found
     first, second = given
     factor = _constant(-1, node) if second.factor is None else functions.neg(second.factor)
     below = Scaled(second.exponent, factor)
     return _of_terms([node.inputs[0], functions.neg(node.inputs[1])], [first, below], node)
+
+
+def one_plus(x: Variable) -> Scaled | None:
+    """``1 + x`` if a row states that, or if it is a probability; else None."""
+    found = stated_with_one(1.0, x)
+    return _of_probability(x.owner, 1.0) if found is None and x.owner is not None else found
+
+
+def _of_probability(node: Apply, more: float = 0.0) -> Scaled | None:
+    """The result plus ``more``, if it is a probability, or the complement of a mixture."""
+    mixed = mixture_beside_one(node.outputs[0], more)
+    if mixed is not None:
+        weight, x = mixed
+        rest = probability(functions.neg(x), 1.0)
+        return None if rest is None else _scaled_probability(rest, node, weight)
+    found = probability(node.outputs[0], more)
+    return None if found is None else _scaled_probability(found, node)
+
+
+def _scaled_probability(p: Probability, node: Apply, *factors: Variable) -> Scaled:
+    weight, logarithm, beside = p
+    given = [*factors, _constant(weight, node)]
+    if beside is None:
+        return Scaled(logarithm, _product_of(given, node))
+    given.append(functions.neg(functions.expm1(logarithm)))
+    return Scaled(beside, _product_of(given, node))
 
 
 def _of_terms(terms: Sequence[Variable], given: Sequence[Scaled], node: Apply) -> Scaled:
@@ -329,8 +359,10 @@ def stated_with_one(one: float, x: Variable) -> Scaled | None:
     return Scaled(form.exponent, _product_of(factors, node))
 
 
-def _gain_with_one(node: Apply) -> Gain:
-    """That of the sum of a number and a function that states the logarithm of that."""
+def _gain_of_sum(node: Apply) -> Gain:
+    """That of a probability, and of a number plus a function that states the logarithm of that."""
+    if is_probability(node.outputs[0]):
+        return Gain.OF_SUM
     if len(node.inputs) != 2:
         return Gain.NOTHING
     first, second = node.inputs
@@ -467,16 +499,6 @@ def stated_log(form: str, node: Apply) -> tuple[Variable, Variable | float]:
     return found if isinstance(found, tuple) else (found, 1)
 
 
-def number(v: Variable) -> float | None:
-    """The number that every element of a constant equals, in any number of axes; else None."""
-    while v.owner is not None and type(v.owner.op) is DimShuffle:
-        v = v.owner.inputs[0]
-    if not isinstance(v, TensorConstant) or v.type.dtype[0] == "c":
-        return None
-    value = v.data if v.data.size == 1 else v.unique_value
-    return None if value is None else float(value.item())
-
-
 def is_float(v: Variable) -> bool:
     return dtypes.is_float(v.type.dtype)
 
@@ -517,8 +539,8 @@ STATED_BY_OP = Composition(_stated_by_op, _NONE, lambda node: Gain.OF_PRODUCT)
 CAST = Composition(_cast)
 
 ELEMENTWISE: dict[str, Composition] = {
-    "add": Composition(_addition, gain=_gain_with_one, adds=True),
-    "sub": Composition(_difference, gain=_gain_with_one, adds=True),
+    "add": Composition(_addition, gain=_gain_of_sum, adds=True),
+    "sub": Composition(_difference, gain=_gain_of_sum, adds=True),
     "mul": Composition(_product),
     "true_div": Composition(_quotient),
     "pow": Composition(_power, slice(1), _gain_of_power),
