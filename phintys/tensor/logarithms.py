@@ -30,6 +30,7 @@ from phintys.tensor.scaled import (
     one_plus,
     sum_of,
 )
+from phintys.tensor.tails import parts_of_interval
 
 #: The functions that are replaced, by name; the base, or None for the natural logarithm.
 LOGARITHMS: dict[str, float | None] = {"log": None, "log1p": None, "log2": 2, "log10": 10}
@@ -57,6 +58,9 @@ def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | N
         return None
     known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
     known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
+    for made in nodes:
+        if scalar_op_name(made) in ("add", "sub"):
+            known.update(parts_of_interval(made.outputs[0]))
     used = ancestors([result], blockers=known)
     return OtherForm(result, [v for v in used if v in known])
 
@@ -131,6 +135,8 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
     if known is not None and known > 0:
         return constant_log(known, dtype)
     name, inputs = function_of(factor)
+    if name == "switch" and any(_beside_one(v) is not None for v in inputs[1:]):
+        return _log_of_selected(*inputs)
     if name == "reciprocal":
         return functions.neg(functions.log(cast(inputs[0], dtype)))
     if name == "true_div" and (known := number(inputs[0])) is not None and known > 0:
@@ -140,6 +146,26 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
     if name == "neg" and (inner := function_of(inputs[0]))[0] == "expm1":
         return functions.log1mexp(*inner[1])
     return functions.log(cast(factor, dtype))
+
+
+def _log_of_selected(condition: Variable, *branches: Variable) -> Variable:
+    """The logarithm of a selection, of which a branch is 1 plus a number that may be tiny."""
+    logarithms = []
+    for k, v in enumerate(branches):
+        small = _beside_one(v)
+        name, inner = ("log", v) if small is None else ("log1p", small)
+        neutral = 1 if small is None else 0
+        taken = (inner, neutral) if k == 0 else (neutral, inner)
+        logarithms.append(getattr(functions, name)(functions.switch(condition, *taken)))
+    return functions.switch(condition, *logarithms)
+
+
+def _beside_one(v: Variable) -> Variable | None:
+    """``x`` if ``v`` is ``1 + x`` or ``1 - x``, with the sign; else None."""
+    name, inputs = function_of(v)
+    if name not in ("add", "sub") or len(inputs) != 2 or number(inputs[0]) != 1:
+        return None
+    return inputs[1] if name == "add" else functions.neg(inputs[1])
 
 
 def _log_of_one_plus(x: Variable, region: Sequence[Apply]) -> Variable | None:

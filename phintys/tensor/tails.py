@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import difference, number
+from phintys.tensor.apart import difference, expanded, number
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import Elemwise, function_of, functions
 
@@ -108,6 +108,14 @@ def _negated(x: Variable) -> Variable | None:
     if name == "mul" and len(inputs) == 2 and number(inputs[0]) == -1:
         return inputs[1]
     return None
+
+
+def parts_of_interval(x: Variable) -> list[Variable]:
+    """The variables from which the length of an interval, `probability` of ``x``, is computed."""
+    found = _shares(x)
+    if found is None or len(found[1]) != 2:
+        return []
+    return [v for share in found[1] for t in expanded(share.at) or () for v in t.powers]
 
 
 def _of_tail(rest: float, share: Share) -> Probability | None:
@@ -222,7 +230,7 @@ def _log_of_normal_interval(x: Variable, y: Variable, apart: Variable) -> Variab
     near = _short_interval(
         functions.switch(short, middle, 0), functions.switch(short, half, 0.5 * _SHORT)
     )
-    ends = [functions.switch(short, v, w) for v, w in ((x, 0), (y, -1), (apart, 1))]
+    ends = [functions.switch(short, v, w) for v, w in ((0, x), (-1, y), (1, apart))]
     return functions.switch(short, near, _long_interval(*ends))
 
 
