@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import constant
@@ -30,14 +31,31 @@ _PRODUCTS: dict[str, tuple[int, ...]] = {
 }
 
 
+class Atom(NamedTuple):
+    """A variable to which `DimShuffle` ops are applied, the last one first."""
+
+    of: Variable
+    moves: tuple[Op, ...] = ()
+
+    def value(self) -> Variable:
+        v = self.of
+        for op in reversed(self.moves):
+            v = op(v)
+        return v
+
+
+#: A product of powers of atoms.
+Powers = dict[Atom, int]
+
+
 class Term(NamedTuple):
-    """A number times powers of variables."""
+    """A number times powers of atoms."""
 
     factor: float
-    powers: dict[Variable, int]
+    powers: Powers
 
     @property
-    def key(self) -> frozenset[tuple[Variable, int]]:
+    def key(self) -> frozenset[tuple[Atom, int]]:
         return frozenset(self.powers.items())
 
 
@@ -52,42 +70,54 @@ def difference(x: Variable, y: Variable) -> Variable:
         old = rest.get(t.key)
         left = -t.factor if old is None else old.factor - t.factor
         rest[t.key] = Term(left, t.powers)
-    left_over = [t for t in rest.values() if t.factor != 0]
-    if not left_over or len(left_over) == len(first) + len(second):
+    remaining = [t for t in rest.values() if t.factor != 0]
+    if not remaining or len(remaining) == len(first) + len(second):
         return plain
-    return _sum_of(left_over)
+    return _sum_of(remaining)
 
 
 def expanded(x: Variable) -> list[Term] | None:
     """Different terms whose sum ``x`` is; None if these are many."""
-    found: dict[frozenset[tuple[Variable, int]], Term] = {}
-    open_terms: list[tuple[float, dict[Variable, int], list[tuple[Variable, int]]]]
-    open_terms = [(1.0, {}, [(x, 1)])]
+    found: dict[frozenset[tuple[Atom, int]], Term] = {}
+    stack: list[tuple[Term, list[tuple[Atom, int]]]] = [(Term(1.0, {}), [(Atom(x), 1)])]
     for _ in range(MOST_PARTS):
-        if not open_terms:
+        if not stack:
             return list(found.values()) if len(found) <= MOST_TERMS else None
-        factor, powers, left = open_terms.pop()
-        if not left:
-            term = Term(factor, {v: p for v, p in powers.items() if p})
-            old = found.get(term.key)
-            found[term.key] = term if old is None else Term(factor + old.factor, term.powers)
+        term, left = stack.pop()
+        if left:
+            stack += _one_step(term, left)
             continue
-        v, power = left.pop()
-        known = number(v)
-        name, inputs = function_of(v) if dtypes.is_float(v.type.dtype) else (None, [])
-        if known:
-            open_terms.append((factor * known**power, powers, left))
-        elif name in ("add", "sub") and power == 1:
-            for w, sign in reversed(list(zip(inputs, _signs(name, len(inputs)), strict=True))):
-                open_terms.append((sign * factor, dict(powers), [*left, (w, 1)]))
-        elif name == "mul" or name in _PRODUCTS:
-            each = _PRODUCTS.get(name, (1,) * len(inputs))
-            sign = -1 if name == "neg" and power % 2 else 1
-            more = [(w, power * p) for w, p in zip(inputs, each, strict=True)]
-            open_terms.append((sign * factor, powers, [*left, *reversed(more)]))
-        else:
-            open_terms.append((factor, {**powers, v: powers.get(v, 0) + power}, left))
+        old = found.get(term.key)
+        found[term.key] = term if old is None else Term(term.factor + old.factor, term.powers)
     return None
+
+
+def _one_step(
+    term: Term, left: list[tuple[Atom, int]]
+) -> list[tuple[Term, list[tuple[Atom, int]]]]:
+    """``term`` times powers of expressions, of which the last one is expanded by one step."""
+    (v, moves), power = left.pop()
+    factor, powers = term
+    if known := number(v):
+        return [(Term(factor * known**power, powers), left)]
+    name, inputs = function_of(v) if dtypes.is_float(v.type.dtype) else (None, [])
+    if name is None and v.owner is not None and type(v.owner.op) is DimShuffle:
+        moved = Atom(v.owner.inputs[0], (*moves, v.owner.op))
+        return [(term, [*left, (moved, power)])]
+    if name in ("add", "sub") and power == 1:
+        signs = [-1 if k and name == "sub" else 1 for k in range(len(inputs))]
+        parts = list(zip(inputs, signs, strict=True))
+        return [
+            (Term(s * factor, powers), [*left, (Atom(w, moves), 1)]) for w, s in reversed(parts)
+        ]
+    if name == "mul" or name in _PRODUCTS:
+        each = _PRODUCTS.get(name, (1,) * len(inputs))
+        sign = -1 if name == "neg" and power % 2 else 1
+        more = [(Atom(w, moves), power * p) for w, p in zip(inputs, each, strict=True)]
+        return [(Term(sign * factor, powers), [*left, *reversed(more)])]
+    atom = Atom(v, moves)
+    counted = {**powers, atom: powers.get(atom, 0) + power}
+    return [(Term(factor, {a: p for a, p in counted.items() if p}), left)]
 
 
 def number(v: Variable) -> float | None:
@@ -98,10 +128,6 @@ def number(v: Variable) -> float | None:
         return None
     value = v.data if v.data.size == 1 else v.unique_value
     return None if value is None else float(value.item())
-
-
-def _signs(name: str, count: int) -> list[int]:
-    return [1, -1] if name == "sub" else [1] * count
 
 
 def _sum_of(terms: Sequence[Term]) -> Variable:
@@ -122,18 +148,19 @@ def _sum_of(terms: Sequence[Term]) -> Variable:
     return _product(size, common, [total])
 
 
-def _product(factor: float, powers: dict[Variable, int], others: Sequence[Variable] = ()) -> Variable:
-    """A number times powers of variables, and times other variables."""
-    above = [*others, *(_power(v, p) for v, p in powers.items() if p > 0)]
-    below = [_power(v, -p) for v, p in powers.items() if p < 0]
-    dtype = dtypes.upcast(*[v.type.dtype for v in (*others, *powers)]) if above or below else ""
+def _product(factor: float, powers: Powers, others: Sequence[Variable] = ()) -> Variable:
+    """A number times powers of atoms, and times other variables."""
+    above = [*others, *(_power(a, p) for a, p in powers.items() if p > 0)]
+    below = [_power(a, -p) for a, p in powers.items() if p < 0]
     if factor != 1 or not above:
-        above.append(constant(np.asarray(factor, dtypes.float_of(dtype or "float64"))))
+        given = [v.type.dtype for v in (*above, *below)] or ["float64"]
+        above.append(constant(np.asarray(factor, dtypes.float_of(dtypes.upcast(*given)))))
     top = functions.mul(*above) if len(above) > 1 else above[0]
     if not below:
         return top
     return functions.true_div(top, functions.mul(*below) if len(below) > 1 else below[0])
 
 
-def _power(v: Variable, power: int) -> Variable:
+def _power(atom: Atom, power: int) -> Variable:
+    v = atom.value()
     return v if power == 1 else functions.sqr(v) if power == 2 else functions.pow(v, power)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import difference, expanded, number
+from phintys.tensor.apart import Atom, difference, expanded, number
 from phintys.tensor.convert import constant
-from phintys.tensor.elemwise import Elemwise, function_of, functions
+from phintys.tensor.elemwise import DimShuffle, Elemwise, function_of, functions
 
 #: Parts of a sum that are looked at, at most.
 MOST_PARTS = 12
@@ -115,7 +115,7 @@ def parts_of_interval(x: Variable) -> list[Variable]:
     found = _shares(x)
     if found is None or len(found[1]) != 2:
         return []
-    return [v for share in found[1] for t in expanded(share.at) or () for v in t.powers]
+    return [v for share in found[1] for t in expanded(share.at) or () for v, _ in t.powers]
 
 
 def _of_tail(rest: float, share: Share) -> Probability | None:
@@ -149,24 +149,28 @@ def _shares(x: Variable) -> tuple[float, list[Share]] | None:
     """A number and shares of distribution functions whose sum ``x`` is; None for other sums."""
     total = 0.0
     shares: list[Share] = []
-    stack = [(1.0, x)]
+    stack = [(1.0, Atom(x))]
     for _ in range(MOST_PARTS):
         if not stack:
             return (total, shares) if shares else None
-        factor, v = stack.pop()
+        factor, (v, moves) = stack.pop()
         name, inputs = function_of(v)
         if (known := number(v)) is not None:
             total += factor * known
         elif name in ("add", "sub"):
-            stack += [(-factor if name == "sub" and k else factor, w) for k, w in enumerate(inputs)]
+            signs = [-factor if name == "sub" and k else factor for k in range(len(inputs))]
+            stack += [(s, Atom(w, moves)) for s, w in zip(signs, inputs, strict=True)]
+        elif v.owner is not None and type(v.owner.op) is DimShuffle:
+            stack.append((factor, Atom(v.owner.inputs[0], (*moves, v.owner.op))))
         elif (scaled := _scaled(name, inputs)) is not None:
-            stack.append((factor * scaled[0], scaled[1]))
+            stack.append((factor * scaled[0], Atom(scaled[1], moves)))
         else:
             share = _share(v)
             if share is None or len(shares) == 2:
                 return None
-            total += factor * share[0]
-            shares.append(Share(factor * share[1].weight, *share[1][1:]))
+            lowest, (weight, name, at) = share
+            total += factor * lowest
+            shares.append(Share(factor * weight, name, Atom(at, moves).value()))
     return None
 
 
