@@ -6,7 +6,7 @@ much larger than the difference, does not count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -78,18 +78,39 @@ def difference(x: Variable, y: Variable) -> Variable:
 
 def expanded(x: Variable) -> list[Term] | None:
     """Different terms whose sum ``x`` is; None if these are many."""
+    steps = list(_steps(x))
+    if steps[-1] is not None:
+        return None
     found: dict[frozenset[tuple[Atom, int]], Term] = {}
+    for step in steps[:-1]:
+        if isinstance(step, Term):
+            old = found.get(step.key)
+            found[step.key] = step if old is None else Term(step.factor + old.factor, step.powers)
+    return list(found.values()) if len(found) <= MOST_TERMS else None
+
+
+def looked_through(x: Variable) -> tuple[list[Variable], list[Variable]]:
+    """The variables that `expanded` looks at: those that it expands, and the atoms."""
+    steps = list(_steps(x))
+    atoms = [a.of for step in steps if isinstance(step, Term) for a in step.powers]
+    known = set(atoms)
+    return [step for step in steps if isinstance(step, Variable) and step not in known], atoms
+
+
+def _steps(x: Variable) -> Iterator[Term | Variable | None]:
+    """Terms whose sum ``x`` is, between the variables that are looked at; None at the end."""
     stack: list[tuple[Term, list[tuple[Atom, int]]]] = [(Term(1.0, {}), [(Atom(x), 1)])]
     for _ in range(MOST_PARTS):
         if not stack:
-            return list(found.values()) if len(found) <= MOST_TERMS else None
+            yield None
+            return
         term, left = stack.pop()
         if left:
+            yield left[-1][0].of
             stack += _one_step(term, left)
-            continue
-        old = found.get(term.key)
-        found[term.key] = term if old is None else Term(term.factor + old.factor, term.powers)
-    return None
+        else:
+            yield term
+    yield x
 
 
 def _one_step(

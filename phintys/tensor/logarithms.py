@@ -58,11 +58,31 @@ def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | N
         return None
     known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
     known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
-    for made in nodes:
-        if scalar_op_name(made) in ("add", "sub"):
-            known.update(parts_of_interval(made.outputs[0]))
+    expanded, atoms = _intervals(nodes)
+    known.update(atoms)
     used = ancestors([result], blockers=known)
-    return OtherForm(result, [v for v in used if v in known])
+    leaves = [v for v in used if v in known]
+    between = _between(node.inputs[0], set(leaves))
+    return None if any(v in kept for v in (*expanded, *between)) else OtherForm(result, leaves)
+
+
+def _intervals(nodes: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
+    """What is looked through for the lengths of intervals, and from what they are computed."""
+    sums = [node.outputs[0] for node in nodes if scalar_op_name(node) in ("add", "sub")]
+    found = [parts_of_interval(v) for v in sums]
+    return [v for part in found for v in part[0]], [v for part in found for v in part[1]]
+
+
+def _between(x: Variable, leaves: Container[Variable]) -> list[Variable]:
+    """``x`` and what it is computed from, down to leaves; at most `MOST_NODES`."""
+    found: dict[Variable, None] = {}
+    stack = [x]
+    while stack and len(found) < MOST_NODES:
+        v = stack.pop()
+        if v not in found and v not in leaves:
+            found[v] = None
+            stack += v.owner.inputs if v.owner is not None else []
+    return list(found)
 
 
 def _result(node: Apply, region: Sequence[Apply]) -> Variable | None:
@@ -135,7 +155,7 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
     if known is not None and known > 0:
         return constant_log(known, dtype)
     name, inputs = function_of(factor)
-    if name == "switch" and any(_beside_one(v) is not None for v in inputs[1:]):
+    if name == "switch" and any(_beside(v)[0] != "log" for v in inputs[1:]):
         return _log_of_selected(*inputs)
     if name == "reciprocal":
         return functions.neg(functions.log(cast(inputs[0], dtype)))
@@ -149,23 +169,24 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
 
 
 def _log_of_selected(condition: Variable, *branches: Variable) -> Variable:
-    """The logarithm of a selection, of which a branch is 1 plus a number that may be tiny."""
+    """The logarithm of a selection, of which a branch has a logarithm of its own."""
     logarithms = []
     for k, v in enumerate(branches):
-        small = _beside_one(v)
-        name, inner = ("log", v) if small is None else ("log1p", small)
-        neutral = 1 if small is None else 0
-        taken = (inner, neutral) if k == 0 else (neutral, inner)
+        name, x, neutral = _beside(v)
+        taken = (x, neutral) if k == 0 else (neutral, x)
         logarithms.append(getattr(functions, name)(functions.switch(condition, *taken)))
     return functions.switch(condition, *logarithms)
 
 
-def _beside_one(v: Variable) -> Variable | None:
-    """``x`` if ``v`` is ``1 + x`` or ``1 - x``, with the sign; else None."""
+def _beside(v: Variable) -> tuple[str, Variable, float]:
+    """A function and its argument that give ``log(v)``, and an argument where it is finite."""
     name, inputs = function_of(v)
-    if name not in ("add", "sub") or len(inputs) != 2 or number(inputs[0]) != 1:
-        return None
-    return inputs[1] if name == "add" else functions.neg(inputs[1])
+    if name == "neg" and (inner := function_of(inputs[0]))[0] == "expm1":
+        return "log1mexp", inner[1][0], -1
+    if name in ("add", "sub") and number(inputs[0]) == 1:
+        rest = inputs[1] if len(inputs) == 2 else functions.add(*inputs[1:])
+        return "log1p", functions.neg(rest) if name == "sub" else rest, 0
+    return "log", v, 1
 
 
 def _log_of_one_plus(x: Variable, region: Sequence[Apply]) -> Variable | None:

@@ -33,6 +33,7 @@ from phintys.tensor.elemwise import (
 )
 from phintys.tensor.index_ops import AdvancedSubtensor, Subtensor
 from phintys.tensor.join import Join
+from phintys.tensor.power_sums import is_power_sum, power_sum
 from phintys.tensor.reduce import Prod, Sum, keep_dims
 from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.shape import MakeVector, SpecifyShape
@@ -251,11 +252,12 @@ def _gain_of_sizes(node: Apply) -> Gain:
 
 
 def _addition(node: Apply, given: Sequence[Scaled]) -> Scaled:
-    return _of_probability(node) or _of_terms(node.inputs, given, node)
+    found = _recognized(node)
+    return _of_terms(node.inputs, given, node) if found is None else found
 
 
 def _difference(node: Apply, given: Sequence[Scaled]) -> Scaled:
-    found = _of_probability(node)
+    found = _recognized(node)
     if found is not None:
         return found
     first, second = given
@@ -267,7 +269,23 @@ def _difference(node: Apply, given: Sequence[Scaled]) -> Scaled:
 def one_plus(x: Variable) -> Scaled | None:
     """``1 + x`` if a row states that, or if it is a probability; else None."""
     found = stated_with_one(1.0, x)
-    return _of_probability(x.owner, 1.0) if found is None and x.owner is not None else found
+    return _recognized(x.owner, 1.0) if found is None and x.owner is not None else found
+
+
+def _recognized(node: Apply, more: float = 0.0) -> Scaled | None:
+    """The result plus ``more``, if it is a probability or a sum of powers."""
+    found = _of_probability(node, more)
+    return _of_powers(node, more) if found is None else found
+
+
+def _of_powers(node: Apply, more: float) -> Scaled | None:
+    found = power_sum(node.outputs[0], more)
+    if found is None:
+        return None
+    exponent, factor, positive, written = found
+    if exponent is not None:
+        exponent = functions.switch(positive, exponent, 0)
+    return Scaled(exponent, functions.switch(positive, 1 if factor is None else factor, written))
 
 
 def _of_probability(node: Apply, more: float = 0.0) -> Scaled | None:
@@ -360,8 +378,8 @@ def stated_with_one(one: float, x: Variable) -> Scaled | None:
 
 
 def _gain_of_sum(node: Apply) -> Gain:
-    """That of a probability, and of a number plus a function that states the logarithm of that."""
-    if is_probability(node.outputs[0]):
+    """That of a probability, of a sum of powers, and of a number plus a function that states the logarithm of that."""
+    if is_probability(node.outputs[0]) or is_power_sum(node.outputs[0]):
         return Gain.OF_SUM
     if len(node.inputs) != 2:
         return Gain.NOTHING

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, difference, expanded, number
+from phintys.tensor.apart import Atom, difference, looked_through, number
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import DimShuffle, Elemwise, function_of, functions
 
@@ -110,12 +110,16 @@ def _negated(x: Variable) -> Variable | None:
     return None
 
 
-def parts_of_interval(x: Variable) -> list[Variable]:
-    """The variables from which the length of an interval, `probability` of ``x``, is computed."""
+def parts_of_interval(x: Variable) -> tuple[list[Variable], list[Variable]]:
+    """What is looked through for the length of the interval whose `probability` is ``x``.
+
+    The variables that are expanded, and those from which the length is computed.
+    """
     found = _shares(x)
     if found is None or len(found[1]) != 2:
-        return []
-    return [v for share in found[1] for t in expanded(share.at) or () for v, _ in t.powers]
+        return [], []
+    first, second = (looked_through(share.at) for share in found[1])
+    return [*first[0], *second[0]], [*first[1], *second[1]]
 
 
 def _of_tail(rest: float, share: Share) -> Probability | None:
