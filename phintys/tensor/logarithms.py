@@ -24,6 +24,7 @@ from phintys.tensor.scaled import (
     composition_of,
     constant_log,
     is_float,
+    log_of_share,
     number,
     spread,
     stated_log,
@@ -91,6 +92,8 @@ def _result(node: Apply, region: Sequence[Apply]) -> Variable | None:
     if name is None or not is_float(out) or not is_float(x):
         return None
     found = _whole(x, name == "log1p")
+    if found is None and name != "log1p":
+        found = _of_quotient_or_root(x)
     if found is None:
         found = _log_of_one_plus(x, region) if name == "log1p" else _log(x, region)
     if found is None:
@@ -138,6 +141,34 @@ def _whole(x: Variable, with_one: bool) -> Variable | None:
     return found
 
 
+def _of_quotient_or_root(x: Variable) -> Variable | None:
+    """The logarithm of ``a / (a + b)``, and that of ``z + sqrt(1 + z**2)``, which is arcsinh(z)."""
+    name, inputs = function_of(x)
+    if name == "true_div":
+        return log_of_share(x)
+    if name != "add" or len(inputs) != 2:
+        return None
+    for z, root in (inputs, inputs[::-1]):
+        name, (*inner,) = function_of(root)
+        if name == "sqrt" and _is_square_plus_one(inner[0], z):
+            return functions.arcsinh(z)
+    return None
+
+
+def _is_square_plus_one(v: Variable, z: Variable) -> bool:
+    name, terms = function_of(v)
+    if name != "add" or len(terms) != 2:
+        return False
+    return any(number(one) == 1 and _is_square(s, z) for one, s in (terms, terms[::-1]))
+
+
+def _is_square(v: Variable, z: Variable) -> bool:
+    name, inputs = function_of(v)
+    if name == "pow":
+        return inputs[0] is z and number(inputs[1]) == 2
+    return bool(inputs) and inputs[0] is z and name in ("sqr", "mul") and inputs[-1] is z
+
+
 def _log(x: Variable, region: Sequence[Apply]) -> Variable | None:
     form = _scaled(x, region, Gain.OF_PRODUCT)
     return None if form is None else _logarithm(form, x.type.dtype)
@@ -159,6 +190,8 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
         return _log_of_selected(*inputs)
     if name == "reciprocal":
         return functions.neg(functions.log(cast(inputs[0], dtype)))
+    if (share := log_of_share(factor)) is not None:
+        return share
     if name == "true_div" and (known := number(inputs[0])) is not None and known > 0:
         below = functions.log(cast(inputs[1], dtype))
         above = constant_log(known, dtype)

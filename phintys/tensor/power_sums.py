@@ -154,14 +154,18 @@ def _of_two_opposite(
     weight: float, first: Variable | None, second: Variable | None, like: Variable
 ) -> tuple[Variable | None, Variable]:
     """``weight * (exp(first) - exp(second))``."""
-    if first is None:
+    if weight < 0:
         first, second, weight = second, first, -weight
-    if second is None:
-        part = functions.expm1(first)
-        return None, part if weight == 1 else functions.neg(part) if weight == -1 else functions.mul(_number(weight, like), part)
-    gap = functions.switch(functions.eq(second, -np.inf), second, functions.sub(second, first))
+    scale = [] if weight == 1 else [_number(weight, like)]
+    if second is None and first is not None:
+        return None, functions.mul(*scale, functions.expm1(first)) if scale else functions.expm1(first)
+    assert second is not None, "there is one number at most"
+    gap = second
+    if first is not None:
+        apart = functions.sub(second, first)
+        gap = functions.switch(functions.eq(second, -np.inf), second, apart)
     part = functions.neg(functions.expm1(gap))
-    return first, part if weight == 1 else functions.mul(_number(weight, like), part)
+    return first, functions.mul(*scale, part) if scale else part
 
 
 def _number(value: float, like: Variable) -> Variable:

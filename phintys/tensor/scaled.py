@@ -207,8 +207,22 @@ def _power(node: Apply, given: Sequence[Scaled]) -> Scaled:
     if known is not None and known > 0:
         size = constant_log(known, node.outputs[0].type.dtype)
         return Scaled(sum_of(exponent, None if size is None else functions.mul(p, size)), None)
-    exponent = sum_of(exponent, functions.xlogy(p, functions.abs(x.factor)))
-    return Scaled(exponent, _sign_of_power(x.factor, p))
+    size = functions.xlogy(p, functions.abs(x.factor))
+    if (share := log_of_share(x.factor)) is not None:
+        size = functions.switch(functions.gt(x.factor, 0), functions.mul(p, share), size)
+    return Scaled(sum_of(exponent, size), _sign_of_power(x.factor, p))
+
+
+def log_of_share(v: Variable) -> Variable | None:
+    """``log(v)`` if ``v`` is ``x / (x + y)``, which may be nearly 1, and positive; else None."""
+    name, inputs = function_of(v)
+    above, below = inputs if name == "true_div" else (v, v)
+    name, terms = function_of(below)
+    if name != "add" or above not in terms:
+        return None
+    k = terms.index(above)
+    rest = sum_of(*terms[:k], *terms[k + 1 :])
+    return functions.neg(functions.log1p(functions.true_div(rest, above)))
 
 
 def _sign_of_power(x: Variable, p: Variable) -> Variable | None:
