@@ -61,10 +61,15 @@ class Term(NamedTuple):
 
 def difference(x: Variable, y: Variable) -> Variable:
     """``x - y``, without the terms that are in both; it may have fewer axes."""
-    plain = functions.sub(x, y)
+    found = simpler_difference(x, y)
+    return functions.sub(x, y) if found is None else found[1]
+
+
+def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
+    """``x - y`` without the terms that are in both, and how many remain; None if no term is."""
     first, second = expanded(x), expanded(y)
     if first is None or second is None:
-        return plain
+        return None
     rest = {t.key: t for t in first}
     for t in second:
         old = rest.get(t.key)
@@ -72,8 +77,14 @@ def difference(x: Variable, y: Variable) -> Variable:
         rest[t.key] = Term(left, t.powers)
     remaining = [t for t in rest.values() if t.factor != 0]
     if not remaining or len(remaining) == len(first) + len(second):
-        return plain
-    return _sum_of(remaining)
+        return None
+    return len(remaining), _sum_of(remaining)
+
+
+def is_negative(x: Variable) -> bool:
+    """Whether all terms of an expression are written with a minus."""
+    found = expanded(x)
+    return found is not None and all(t.factor < 0 for t in found)
 
 
 def expanded(x: Variable) -> list[Term] | None:
