@@ -481,8 +481,9 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
         return partial
     selected = _selected(t)
     if selected is not None and not isinstance(partial, float):
-        condition, value = selected
-        return m.switch(condition, _times(m, partial, value), 0)
+        condition, value, where_true = selected
+        found = _times(m, partial, value)
+        return m.switch(condition, found, 0) if where_true else m.switch(condition, 0, found)
     if isinstance(partial, Inverse):
         return m.true_div(t, partial.of)
     if isinstance(partial, float):
@@ -493,13 +494,18 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
     return m.mul(t, partial)
 
 
-def _selected(t: Any) -> tuple[Any, Any] | None:
-    """A condition, and what ``t`` is where it holds, if ``t`` is 0 elsewhere; else None."""
+def _selected(t: Any) -> tuple[Any, Any, bool] | None:
+    """A condition, and what ``t`` is where it holds or fails, if ``t`` is 0 elsewhere; else None.
+
+    The last of the three says which.
+    """
     node = t.owner
     if getattr(getattr(node, "op", None), "scalar_op", None) is not TABLE["switch"]:
         return None
     condition, value, other = node.inputs
-    return (condition, value) if _is_zero(other) else None
+    if _is_zero(other):
+        return condition, value, True
+    return (condition, other, False) if _is_zero(value) else None
 
 
 def _is_zero(x: Any) -> bool:

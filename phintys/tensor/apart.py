@@ -81,6 +81,13 @@ def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
     return len(remaining), _sum_of(remaining)
 
 
+def simplified(x: Variable) -> Variable:
+    """``x`` without the terms that cancel; ``x`` itself if none does."""
+    terms = expanded(x) or []
+    remaining = [t for t in terms if t.factor != 0]
+    return _sum_of(remaining) if 0 < len(remaining) < len(terms) else x
+
+
 def is_negative(x: Variable) -> bool:
     """Whether all terms of an expression are written with a minus."""
     found = expanded(x)

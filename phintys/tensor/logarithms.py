@@ -52,7 +52,11 @@ def stable_logarithm(node: Apply) -> Variable | None:
 
 
 def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | None:
-    """`stable_logarithm`, for the derivative."""
+    """`stable_logarithm`, for the derivative.
+
+    None too if that does not depend on a variable of ``kept`` as the logarithm does, but on what
+    the variable is computed from.
+    """
     nodes = _region(node.inputs[0], kept)
     result = _result(node, nodes)
     if result is None:
@@ -63,8 +67,10 @@ def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | N
     known.update(atoms)
     used = ancestors([result], blockers=known)
     leaves = [v for v in used if v in known]
-    between = _between(node.inputs[0], set(leaves))
-    return None if any(v in kept for v in (*expanded, *between)) else OtherForm(result, leaves)
+    inner = [v for v in _below(node.inputs[0], set(leaves)) if v in kept]
+    if any(v in kept for v in expanded) or any(v in leaves for w in inner for v in _below(w, ())):
+        return None
+    return OtherForm(result, leaves)
 
 
 def _intervals(nodes: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
@@ -74,13 +80,13 @@ def _intervals(nodes: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
     return [v for part in found for v in part[0]], [v for part in found for v in part[1]]
 
 
-def _between(x: Variable, leaves: Container[Variable]) -> list[Variable]:
-    """``x`` and what it is computed from, down to leaves; at most `MOST_NODES`."""
+def _below(x: Variable, stop: Container[Variable]) -> list[Variable]:
+    """``x`` and what it is computed from, but for what only ``stop`` is; at most `MOST_NODES`."""
     found: dict[Variable, None] = {}
     stack = [x]
     while stack and len(found) < MOST_NODES:
         v = stack.pop()
-        if v not in found and v not in leaves:
+        if v not in found and v not in stop:
             found[v] = None
             stack += v.owner.inputs if v.owner is not None else []
     return list(found)

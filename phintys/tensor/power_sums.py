@@ -163,7 +163,7 @@ def _of_two_opposite(
     gap = second
     if first is not None:
         apart = functions.sub(second, first)
-        gap = functions.switch(functions.eq(second, -np.inf), second, apart)
+        gap = functions.switch(functions.eq(second, -np.inf), -np.inf, apart)
     part = functions.neg(functions.expm1(gap))
     return first, functions.mul(*scale, part) if scale else part
 

@@ -356,7 +356,7 @@ def _of_two(first: Term, second: Term) -> Scaled | None:
         return _of_two_positive(x, y)
     apart = functions.neg(x) if y is None and x is not None else y
     if x is not None and y is not None:
-        apart = functions.switch(functions.eq(y, -math.inf), y, functions.sub(y, x))
+        apart = functions.switch(functions.eq(y, -math.inf), -math.inf, functions.sub(y, x))
     return None if apart is None else Scaled(x, functions.neg(functions.expm1(apart)))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
-from phintys.tensor.apart import is_negative, simpler_difference
+from phintys.tensor.apart import is_negative, simpler_difference, simplified
 from phintys.tensor.elemwise import function_of, functions
 from phintys.tensor.rules.match import is_float, like, number, some
 
@@ -99,7 +99,7 @@ def _increment(first: _Term, second: _Term, step: Variable) -> Variable:
     weight, start = first.weight, second.at
     if is_negative(step):
         weight, start, step = -weight, first.at, functions.neg(step)
-    found = getattr(functions, INCREMENTS[first.name])(start, step)
+    found = getattr(functions, INCREMENTS[first.name])(simplified(start), step)
     factors = [*first.factors, found]
     if weight != 1:
         factors.insert(0, functions.mul(weight, factors.pop(0)))
