@@ -11,12 +11,13 @@ whatever else is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.power_sums import is_written
 from phintys.tensor.scaled import (
     Gain,
     Scaled,
@@ -32,6 +33,9 @@ from phintys.tensor.scaled import (
     sum_of,
 )
 from phintys.tensor.tails import parts_of_interval
+
+#: Another form of the result of a node, from the nodes that compose its first input.
+Form = Callable[[Apply, Sequence[Apply]], Variable | None]
 
 #: The functions that are replaced, by name; the base, or None for the natural logarithm.
 LOGARITHMS: dict[str, float | None] = {"log": None, "log1p": None, "log2": 2, "log10": 10}
@@ -51,14 +55,31 @@ def stable_logarithm(node: Apply) -> Variable | None:
     return _result(node, _region(node.inputs[0], ()))
 
 
+def stable_power(node: Apply) -> Variable | None:
+    """``x**p`` as ``exp(p log(x))`` if ``x`` has an exponent, such as ``(y / exp(z))**p``.
+
+    Where ``x`` is not positive, the power is as it is written.
+    """
+    return _power(node, _region(node.inputs[0], ()))
+
+
 def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | None:
     """`stable_logarithm`, for the derivative.
 
     None too if that does not depend on a variable of ``kept`` as the logarithm does, but on what
     the variable is computed from.
     """
+    return _other_form(node, kept, _result)
+
+
+def differentiated_power(node: Apply, kept: Container[Variable]) -> OtherForm | None:
+    """`stable_power`, for the derivative; see `differentiated_form`."""
+    return _other_form(node, kept, _power)
+
+
+def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm | None:
     nodes = _region(node.inputs[0], kept)
-    result = _result(node, nodes)
+    result = form(node, nodes)
     if result is None:
         return None
     known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
@@ -71,6 +92,30 @@ def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | N
     if any(v in kept for v in expanded) or any(v in leaves for w in inner for v in _below(w, ())):
         return None
     return OtherForm(result, leaves)
+
+
+def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
+    (x, p), (out,) = node.inputs, node.outputs
+    if not is_float(x) or not is_float(out) or number(p) is not None or is_written(x):
+        return None
+    form = _scaled(x, region, Gain.OF_SUM)
+    if form is None or form.exponent is None:
+        return None
+    if form.factor is None:
+        return _spread_power(functions.exp(functions.mul(p, form.exponent)), node)
+    positive = functions.gt(form.factor, 0)
+    factor = functions.switch(positive, form.factor, 1)
+    logarithm = _logarithm(Scaled(form.exponent, factor), x.type.dtype)
+    stable = functions.exp(functions.mul(p, logarithm))
+    written = functions.pow(functions.switch(positive, 1, x), p)
+    return _spread_power(functions.switch(positive, stable, written), node)
+
+
+def _spread_power(found: Variable, node: Apply) -> Variable:
+    """A result in the dtype and shape of ``node``."""
+    for v in node.inputs:
+        found = spread(found, v)
+    return cast(found, node.outputs[0].type.dtype)
 
 
 def _intervals(nodes: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
@@ -291,3 +336,4 @@ def _gains(nodes: Sequence[Apply]) -> dict[Variable, Gain]:
 
 for _name in LOGARITHMS:
     differentiated_as(getattr(functions, _name), differentiated_form)
+differentiated_as(functions.pow, differentiated_power)

@@ -93,15 +93,15 @@ def _powers(x: Variable) -> tuple[float, list[Power]] | None:
             stack.append((weight * known, inputs[1]))
         elif name == "exp":
             powers.append(Power(weight, None, inputs[0]))
-        elif name == "pow" and number(inputs[1]) is None and not _is_written(inputs[0]):
+        elif name == "pow" and number(inputs[1]) is None and not is_written(inputs[0]):
             powers.append(Power(weight, *inputs))
         else:
             return None
     return None
 
 
-def _is_written(base: Variable) -> bool:
-    """Whether a base is that of a sum which is computed as it is written (see `_as_written`)."""
+def is_written(base: Variable) -> bool:
+    """Whether a base is that of a sum which is computed as it is written (see `power_sum`)."""
     name, inputs = function_of(base)
     return name == "switch" and number(inputs[1]) == 1
 

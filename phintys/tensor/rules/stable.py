@@ -12,7 +12,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
-from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm
+from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm, stable_power
 from phintys.tensor.rules.language import stable
 from phintys.tensor.rules.match import (
     applied,
@@ -164,6 +164,18 @@ def log_of_sum_of_exponentials(node: Apply, terms: Sequence[Variable]) -> Replac
 def logarithm_of_scaled(ctx: Context, node: Apply) -> Replacement:
     """Applies to products, powers, sums and selections; see `phintys.tensor.logarithms`."""
     return stable_logarithm(node)
+
+
+@rule(
+    "(factor * exp(exponent))**p -> exp(p * (exponent + log(factor)))",
+    ops=[TABLE["pow"]],
+    phase="stabilize",
+    law="accurate",
+    tested_on=("(x / exp(y))**z", "exp(x)**y", "(1 + exp(x))**y"),
+)
+def power_of_scaled(ctx: Context, node: Apply) -> Replacement:
+    """Applies where the base has an exponent; see `phintys.tensor.logarithms`."""
+    return stable_power(node)
 
 
 # ------------------------------------------------------------- factors of products and quotients
