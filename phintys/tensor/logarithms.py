@@ -27,9 +27,9 @@ from phintys.tensor.scaled import (
     is_float,
     log_of_share,
     number,
+    one_plus,
     spread,
     stated_log,
-    one_plus,
     sum_of,
 )
 from phintys.tensor.tails import parts_of_interval

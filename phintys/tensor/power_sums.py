@@ -131,7 +131,9 @@ def _stable(
             functions.add(_number(np.log(w), like), s) if s is not None and w != 1 else s
             for w, s in zip(weights, sizes, strict=True)
         ]
-        exponents = [_number(np.log(w), like) if s is None else s for w, s in zip(weights, exponents)]
+        exponents = [
+            _number(np.log(w), like) if s is None else s for w, s in zip(weights, exponents)
+        ]
         return _log_of_sum(exponents), None
     zero = _number(0, like)
     known = [zero if s is None else s for s in sizes]
@@ -158,7 +160,9 @@ def _of_two_opposite(
         first, second, weight = second, first, -weight
     scale = [] if weight == 1 else [_number(weight, like)]
     if second is None and first is not None:
-        return None, functions.mul(*scale, functions.expm1(first)) if scale else functions.expm1(first)
+        return None, functions.mul(*scale, functions.expm1(first)) if scale else functions.expm1(
+            first
+        )
     assert second is not None, "there is one number at most"
     gap = second
     if first is not None:

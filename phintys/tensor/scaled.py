@@ -392,7 +392,7 @@ def stated_with_one(one: float, x: Variable) -> Scaled | None:
 
 
 def _gain_of_sum(node: Apply) -> Gain:
-    """That of a probability, of a sum of powers, and of a number plus a function that states the logarithm of that."""
+    """That of a sum whose logarithm is known: a probability, powers, a number and a function."""
     if is_probability(node.outputs[0]) or is_power_sum(node.outputs[0]):
         return Gain.OF_SUM
     if len(node.inputs) != 2:

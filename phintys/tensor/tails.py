@@ -75,7 +75,7 @@ def is_probability(x: Variable, more: float = 0.0) -> bool:
 
 
 def mixture_beside_one(x: Variable, more: float = 0.0) -> tuple[Variable, Variable] | None:
-    """``1 - p`` and ``y`` if ``x + more`` is ``1 - (p + (1 - p) y)``, which is ``(1 - p) (1 - y)``."""
+    """``1 - p`` and ``y`` if ``x + more`` is ``1 - (p + (1 - p) y)``; it is ``(1 - p) (1 - y)``."""
     inner = _beside_one(x) if more == 0 else _negated(x) if more == 1 else None
     name, terms = function_of(inner) if inner is not None else (None, [])
     if name != "add" or len(terms) != 2:
@@ -141,12 +141,18 @@ def _of_interval(rest: float, first: Share, second: Share) -> Probability | None
     apart = difference(x, y)
     if first.name == "ndtr":
         return Probability(first.weight, _log_of_normal_interval(x, y, apart))
-    beside = functions.neg(functions.add(functions.softplus(functions.neg(x)), functions.softplus(y)))
+    beside = functions.neg(
+        functions.add(functions.softplus(functions.neg(x)), functions.softplus(y))
+    )
     return Probability(first.weight, functions.neg(apart), beside)
 
 
 def _log_of_tail(name: str, x: Variable) -> Variable:
-    return functions.log_ndtr(x) if name == "ndtr" else functions.neg(functions.softplus(functions.neg(x)))
+    return (
+        functions.log_ndtr(x)
+        if name == "ndtr"
+        else functions.neg(functions.softplus(functions.neg(x)))
+    )
 
 
 def _shares(x: Variable) -> tuple[float, list[Share]] | None:
@@ -243,12 +249,14 @@ def _log_of_normal_interval(x: Variable, y: Variable, apart: Variable) -> Variab
 
 
 def _short_interval(middle: Variable, half: Variable) -> Variable:
-    """The normal density at ``middle``, times the integral of what it is multiplied by beside it."""
+    """The logarithm of the probability between ``middle - half`` and ``middle + half``."""
     total: Variable | None = None
     for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
         moved = functions.mul(half, _number(point, half))
         bell = functions.exp(functions.mul(-0.5, functions.sqr(moved)))
-        pair = functions.mul(_number(weight, half), bell, functions.cosh(functions.mul(middle, moved)))
+        pair = functions.mul(
+            _number(weight, half), bell, functions.cosh(functions.mul(middle, moved))
+        )
         total = pair if total is None else functions.add(total, pair)
     density = functions.mul(-0.5, functions.sqr(middle))
     beside = _number(0.5 * math.log(2 / math.pi), half)

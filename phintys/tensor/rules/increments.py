@@ -104,5 +104,3 @@ def _increment(first: _Term, second: _Term, step: Variable) -> Variable:
     if weight != 1:
         factors.insert(0, functions.mul(weight, factors.pop(0)))
     return functions.mul(*factors) if len(factors) > 1 else factors[0]
-
-

@@ -69,6 +69,8 @@ SPECIAL_FUNCTIONS = [
     stable("-1 + erf(x) -> -1 * erfc(x)", "local_erf_minus_one"),
     stable("1 + -1 * erfc(x) -> erf(x)", "local_one_minus_erfc"),
     stable("-1 + erfc(x) -> -1 * erf(x)", "local_one_minus_erfc"),
+    stable("erfinv(-1 + x) -> -1 * erfcinv(x)", tested_on="unit interval"),
+    stable("erfinv(1 + -1 * x) -> erfcinv(x)", tested_on="unit interval"),
     stable("log(i0(x)) -> log(i0e(x)) + abs(x)", "local_log_iv", law="finite"),
     stable("i1(x) / i0(x) -> i1e(x) / i0e(x)"),
     stable("(y / i0(x)) * i1(x) -> y * (i1e(x) / i0e(x))"),
