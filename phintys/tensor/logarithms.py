@@ -58,9 +58,18 @@ def stable_logarithm(node: Apply) -> Variable | None:
 def stable_power(node: Apply) -> Variable | None:
     """``x**p`` as ``exp(p log(x))`` if ``x`` has an exponent, such as ``(y / exp(z))**p``.
 
-    Where ``x`` is not positive, the power is as it is written.
+    Only where ``x`` underflows or overflows; elsewhere the power has more digits.
     """
-    return _power(node, _region(node.inputs[0], ()))
+    x, p = node.inputs
+    found = _power_parts(node, _region(x, ()))
+    if found is None:
+        return None
+    logarithm, positive = found
+    outside = functions.or_(functions.eq(x, 0), functions.isinf(x))
+    if positive is not None:
+        outside = functions.and_(positive, outside)
+    exponent = functions.switch(functions.eq(p, 0), 0, functions.mul(p, logarithm))
+    return _beside_written(outside, functions.exp(exponent), node)
 
 
 def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | None:
@@ -95,6 +104,28 @@ def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm
 
 
 def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
+    found = _power_parts(node, region)
+    if found is None:
+        return None
+    logarithm, positive = found
+    stable = functions.exp(functions.mul(node.inputs[1], logarithm))
+    return (
+        _spread_power(stable, node) if positive is None else _beside_written(positive, stable, node)
+    )
+
+
+def _beside_written(where: Variable, stable: Variable, node: Apply) -> Variable:
+    """``stable`` where a condition holds, and elsewhere the power of ``node``."""
+    x, p = node.inputs
+    written = functions.pow(functions.switch(where, 1, x), p)
+    return _spread_power(functions.switch(where, stable, written), node)
+
+
+def _power_parts(node: Apply, region: Sequence[Apply]) -> tuple[Variable, Variable | None] | None:
+    """The logarithm of the base, if that has an exponent, and where the base is positive.
+
+    None stands for everywhere.
+    """
     (x, p), (out,) = node.inputs, node.outputs
     if not is_float(x) or not is_float(out) or number(p) is not None or is_written(x):
         return None
@@ -102,13 +133,11 @@ def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
     if form is None or form.exponent is None:
         return None
     if form.factor is None:
-        return _spread_power(functions.exp(functions.mul(p, form.exponent)), node)
+        return form.exponent, None
     positive = functions.gt(form.factor, 0)
     factor = functions.switch(positive, form.factor, 1)
-    logarithm = _logarithm(Scaled(form.exponent, factor), x.type.dtype)
-    stable = functions.exp(functions.mul(p, logarithm))
-    written = functions.pow(functions.switch(positive, 1, x), p)
-    return _spread_power(functions.switch(positive, stable, written), node)
+    logarithm = functions.add(form.exponent, functions.log(cast(factor, x.type.dtype)))
+    return logarithm, positive
 
 
 def _spread_power(found: Variable, node: Apply) -> Variable:

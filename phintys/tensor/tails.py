@@ -16,7 +16,7 @@ import numpy as np
 from phintys.graph.variable import Variable
 from phintys.tensor.apart import Atom, difference, looked_through, number
 from phintys.tensor.convert import constant
-from phintys.tensor.elemwise import DimShuffle, Elemwise, function_of, functions
+from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions
 
 #: Parts of a sum that are looked at, at most.
 MOST_PARTS = 12
@@ -205,7 +205,7 @@ def _share(v: Variable) -> tuple[float, Share] | None:
     stated = node.op.scalar_op.distribution
     if stated is not None:
         name, slope, lowest, height = stated
-        return lowest, Share(height, name, _times(slope, node.inputs[0]))
+        return lowest, Share(height, name, _times(slope, cast(node.inputs[0], v.type.dtype)))
     name, inputs = function_of(v)
     weight = 1.0 if name == "reciprocal" else number(inputs[0]) if name == "true_div" else None
     exponent = None if not weight else exponent_beside_one(inputs[-1])

@@ -13,6 +13,7 @@ from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
 from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm, stable_power
+from phintys.tensor.power_sums import is_written
 from phintys.tensor.rules.language import stable
 from phintys.tensor.rules.match import (
     applied,
@@ -69,8 +70,6 @@ SPECIAL_FUNCTIONS = [
     stable("-1 + erf(x) -> -1 * erfc(x)", "local_erf_minus_one"),
     stable("1 + -1 * erfc(x) -> erf(x)", "local_one_minus_erfc"),
     stable("-1 + erfc(x) -> -1 * erf(x)", "local_one_minus_erfc"),
-    stable("erfinv(-1 + x) -> -1 * erfcinv(x)", tested_on="unit interval"),
-    stable("erfinv(1 + -1 * x) -> erfcinv(x)", tested_on="unit interval"),
     stable("log(i0(x)) -> log(i0e(x)) + abs(x)", "local_log_iv", law="finite"),
     stable("i1(x) / i0(x) -> i1e(x) / i0e(x)"),
     stable("(y / i0(x)) * i1(x) -> y * (i1e(x) / i0e(x))"),
@@ -178,6 +177,24 @@ def logarithm_of_scaled(ctx: Context, node: Apply) -> Replacement:
 def power_of_scaled(ctx: Context, node: Apply) -> Replacement:
     """Applies where the base has an exponent; see `phintys.tensor.logarithms`."""
     return stable_power(node)
+
+
+@rule(
+    "erfinv(x - 1) -> -erfcinv(x)",
+    "erfinv(add(-1, x))",
+    given={"x": is_float},
+    phase="stabilize",
+    law="accurate",
+    tested_on=("erfinv(x - 1) | positive", "erfinv(2 * x - 1) | unit interval"),
+)
+def inverse_beside_the_end(node: Apply, x: TensorVariable) -> Replacement:
+    """For ``x`` below 1/2; above, ``x - 1`` is exact."""
+    if is_written(x):
+        return None
+    near = functions.lt(x, 0.5)
+    far = functions.erfinv(functions.add(-1, functions.switch(near, 1, x)))
+    tail = functions.neg(functions.erfcinv(functions.switch(near, x, 1)))
+    return like(node, functions.switch(near, tail, far))
 
 
 # ------------------------------------------------------------- factors of products and quotients
