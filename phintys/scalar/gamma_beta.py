@@ -92,7 +92,9 @@ def _at_positive_step(n: Any, x: Any, h: Any, near: Any, apart: Any) -> Any:
 
 
 def _gammaln_increment(n: Any, x: Any, h: Any) -> Any:
-    """`phintys.scalar.numeric.gammaln_increment` in native instructions."""
+    """`phintys.scalar.numeric.gammaln_increment` in native instructions: in float64."""
+    dtype = n.dtype(x)
+    x, h = (n.cast(v, "float64") for v in (x, h))
     short = n.le(n.abs(h), n.abs(x))
 
     def near(x: Term, h: Term) -> Term:
@@ -103,7 +105,8 @@ def _gammaln_increment(n: Any, x: Any, h: Any) -> Any:
         return n.sub(n.call("gammaln", moved), n.call("gammaln", x))
 
     step = n.select(short, h, n.const(np.nan, x))
-    return n.select(short, _at_positive_step(n, x, step, near, apart), apart(x, n.add(x, h)))
+    found = _at_positive_step(n, x, step, near, apart)
+    return n.cast(n.select(short, found, apart(x, n.add(x, h))), dtype)
 
 
 def _psi_increment(n: Any, x: Any, h: Any) -> Any:

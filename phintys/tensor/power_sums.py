@@ -61,7 +61,9 @@ def power_sum(x: Variable, more: float = 0.0) -> PowerSum | None:
     positive = reduce(functions.and_, [functions.gt(v, 0) for v in bases])
     weights = [p.weight for p in powers]
     sizes: list[Variable | None] = [_size(p, positive) for p in powers]
-    written = [functions.mul(_number(p.weight, x), _as_written(p, positive)) for p in powers]
+    written: list[Variable] = []
+    for p in powers:
+        written.append(functions.mul(_number(p.weight, x), _as_written(p, positive)))
     if rest:
         weights.append(rest)
         sizes.append(None)
@@ -94,7 +96,7 @@ def _powers(x: Variable) -> tuple[float, list[Power]] | None:
         elif name == "exp":
             powers.append(Power(weight, None, inputs[0]))
         elif name == "pow" and number(inputs[1]) is None and not is_written(inputs[0]):
-            powers.append(Power(weight, *inputs))
+            powers.append(Power(weight, inputs[0], inputs[1]))
         else:
             return None
     return None
@@ -125,7 +127,7 @@ def _stable(
 ) -> tuple[Variable | None, Variable | None]:
     """The exponent and the factor of the sum of ``weight * exp(size)``."""
     if len(weights) == 2 and weights[0] == -weights[1]:
-        return _of_two_opposite(weights[0], *sizes, like)
+        return _of_two_opposite(weights[0], sizes[0], sizes[1], like)
     if all(w > 0 for w in weights):
         exponents = [
             functions.add(_number(np.log(w), like), s) if s is not None and w != 1 else s

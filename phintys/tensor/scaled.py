@@ -221,7 +221,8 @@ def log_of_share(v: Variable) -> Variable | None:
     if name != "add" or above not in terms:
         return None
     k = terms.index(above)
-    rest = sum_of(*terms[:k], *terms[k + 1 :])
+    others = [*terms[:k], *terms[k + 1 :]]
+    rest = functions.add(*others) if len(others) > 1 else others[0]
     return functions.neg(functions.log1p(functions.true_div(rest, above)))
 
 

@@ -208,8 +208,9 @@ def _share(v: Variable) -> tuple[float, Share] | None:
         return lowest, Share(height, name, _times(slope, cast(node.inputs[0], v.type.dtype)))
     name, inputs = function_of(v)
     weight = 1.0 if name == "reciprocal" else number(inputs[0]) if name == "true_div" else None
-    exponent = None if not weight else exponent_beside_one(inputs[-1])
-    return None if exponent is None else (0.0, Share(weight, "sigmoid", functions.neg(exponent)))
+    if not weight or (exponent := exponent_beside_one(inputs[-1])) is None:
+        return None
+    return 0.0, Share(weight, "sigmoid", functions.neg(exponent))
 
 
 def exponent_beside_one(v: Variable) -> Variable | None:
@@ -250,17 +251,15 @@ def _log_of_normal_interval(x: Variable, y: Variable, apart: Variable) -> Variab
 
 def _short_interval(middle: Variable, half: Variable) -> Variable:
     """The logarithm of the probability between ``middle - half`` and ``middle + half``."""
-    total: Variable | None = None
+    pairs = []
     for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
         moved = functions.mul(half, _number(point, half))
         bell = functions.exp(functions.mul(-0.5, functions.sqr(moved)))
-        pair = functions.mul(
-            _number(weight, half), bell, functions.cosh(functions.mul(middle, moved))
-        )
-        total = pair if total is None else functions.add(total, pair)
+        both_sides = functions.cosh(functions.mul(middle, moved))
+        pairs.append(functions.mul(_number(weight, half), bell, both_sides))
     density = functions.mul(-0.5, functions.sqr(middle))
     beside = _number(0.5 * math.log(2 / math.pi), half)
-    return functions.add(density, beside, functions.log(half), functions.log(total))
+    return functions.add(density, beside, functions.log(half), functions.log(functions.add(*pairs)))
 
 
 def _long_interval(x: Variable, y: Variable, apart: Variable) -> Variable:
