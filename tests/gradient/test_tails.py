@@ -31,8 +31,8 @@ CASES = {
     ),
     "log(1 - 0.5(1 + erf(x)))": (lambda m, x: m.log(1 - 0.5 * (1 + m.erf(x))), (-3, 0, 2, 7)),
     "log(1 - (p + (1 - p) sigmoid(x)))": (
-        lambda m, x: m.log(1 - (x / 9 + (1 - x / 9) * _sigmoid(m, 100 * x))),
-        (1e-3, 0.5, 8),
+        lambda m, x: m.log(1 - (x + (1 - x) * _sigmoid(m, 100 * x))),
+        (1e-3, 0.3, 0.9),
     ),
     "log(sigmoid(x + 1) - sigmoid(x))": (
         lambda m, x: m.log(_sigmoid(m, x + 1) - _sigmoid(m, x)),
@@ -40,7 +40,7 @@ CASES = {
     ),
     "log(erf(x + 1/8) - erf(x))": (
         lambda m, x: m.log(m.erf(x + 0.125) - m.erf(x)),
-        (-30, -3, 0, 0.5, 40),
+        (-7, -3, 0, 0.5, 6),
     ),
     "log(erf(2x) - erf(-x))": (lambda m, x: m.log(m.erf(2 * x) - m.erf(-x)), (1e-3, 0.5, 40)),
     "log(1 + x**(3x))": (lambda m, x: m.log(1 + x ** (3 * x)), (1e-3, 0.5, 1, 400)),
