@@ -139,6 +139,7 @@ sigmoid = unary(
     function=_FUNCTIONS + "sigmoid",
     d=_sigmoid_slope,
     logs={"y": lambda m, x: -m.softplus(-x), "1 - y": lambda m, x: -m.softplus(x)},
+    distribution=("sigmoid", 1, 0, 1),
     native="sigmoid",
     inverse="logit",
     increasing=True,

@@ -91,6 +91,24 @@ def _at_positive_step(n: Any, x: Any, h: Any, near: Any, apart: Any) -> Any:
     return n.select(inside, found.value, others)
 
 
+def _gammaln_increment(n: Any, x: Any, h: Any) -> Any:
+    """`phintys.scalar.numeric.gammaln_increment` in native instructions: in float64."""
+    dtype = n.dtype(x)
+    x, h = (n.cast(v, "float64") for v in (x, h))
+    short = n.le(n.abs(h), n.abs(x))
+
+    def near(x: Term, h: Term) -> Term:
+        logs = (lambda t: Term(n, n.log(t.value)), lambda t: Term(n, n.log1p(t.value)))
+        return increments.gammaln(*logs, x, h)
+
+    def apart(x: Any, moved: Any) -> Any:
+        return n.sub(n.call("gammaln", moved), n.call("gammaln", x))
+
+    step = n.select(short, h, n.const(np.nan, x))
+    found = _at_positive_step(n, x, step, near, apart)
+    return n.cast(n.select(short, found, apart(x, n.add(x, h))), dtype)
+
+
 def _psi_increment(n: Any, x: Any, h: Any) -> Any:
     """`phintys.scalar.numeric.psi_increment` in native instructions."""
 
@@ -118,6 +136,16 @@ def _tri_gamma_increment(n: Any, x: Any, h: Any) -> Any:
 
 
 _STEP_DOMAIN = {"domain": ((0.2, 6), (0.2, 6))}
+gammaln_increment = special(
+    "GammaLnIncrement",
+    "gammaln_increment",
+    "gammaln(x + y) - gammaln(x), without cancellation where both are positive.",
+    binary,
+    function=_FUNCTIONS + "gammaln_increment",
+    d=lambda m, x, h, y: (m.psi_increment(x, h), lambda: m.psi(x + h)),
+    native=_gammaln_increment,
+    **_STEP_DOMAIN,
+)
 psi_increment = special(
     "PsiIncrement",
     "psi_increment",

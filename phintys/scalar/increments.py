@@ -11,6 +11,8 @@ from typing import Any
 
 #: psi(w) is log(w) - 1 / (2 w) minus the sum of c w**-2n, n = 1, 2, ... (DLMF 5.11.2)
 _PSI_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+#: gammaln(w) is (w - 1/2) log(w) - w, a number, and the sum of c w**(1 - 2n) (DLMF 5.11.1)
+_GAMMALN_SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 #: the recurrence of psi is used this often, then the series
 _STEPS = 10
 #: ``divergence`` is for arguments whose difference is at most this share of their sum
@@ -31,6 +33,22 @@ def _power_falls(first: Any, second: Any) -> list[Any]:
         power = power * first
         found.append(second * found[-1] + power)
     return found
+
+
+def gammaln(log: Any, log1p: Any, x: Any, h: Any) -> Any:
+    """gammaln(x + h) - gammaln(x) for positive x and x + h, with ``|h| <= x``."""
+    growth: Any = 0.0
+    for k in range(_STEPS):
+        ratio = h / (x + float(k))
+        growth = growth + ratio + growth * ratio
+    start = x + float(_STEPS)
+    first, second, fall = _falls(start, h)
+    powers = _power_falls(first, second)
+    series: Any = 0.0
+    for n, c in enumerate(_GAMMALN_SERIES):
+        series = series + powers[2 * n] * c
+    rise = (start - 0.5) * log1p(h * first) - h + h * log(start + h)
+    return rise - fall * series - log1p(growth)
 
 
 def psi(log1p: Callable[[Any], Any], x: Any, h: Any) -> Any:

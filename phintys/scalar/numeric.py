@@ -146,6 +146,16 @@ def tri_gamma(x: Any) -> Any:
     return zeta(np.ones_like(x) * 2, x)
 
 
+def gammaln_increment(x: Any, h: Any) -> Any:
+    """gammaln(x + h) - gammaln(x)."""
+    from scipy import special
+
+    x, h = (np.asarray(v, "float64") for v in (x, h))
+    near, x_, h_ = _positive_step(x, np.where(np.abs(h) <= np.abs(x), h, np.nan))
+    apart = special.gammaln(x + h) - special.gammaln(x)
+    return np.where(near, increments.gammaln(np.log, np.log1p, x_, h_), apart)
+
+
 def psi_increment(x: Any, h: Any) -> Any:
     """psi(x + h) - psi(x)."""
     from scipy import special

@@ -104,6 +104,10 @@ class ScalarOp(Op):
     #: the factor that remains.  ``"log(y)"`` and so on: the whole logarithm, if that is another
     #: function where it is nearly 0.  See `phintys.tensor.logarithms`
     logs: dict[str, Callable[..., Any]] = {}
+    #: ``(name, slope, lowest, height)`` if the function is ``lowest + height F(slope x)``, with the
+    #: distribution function F of the standard normal (``"ndtr"``) or logistic (``"sigmoid"``); see
+    #: `phintys.tensor.tails`
+    distribution: tuple[str, float, float, float] | None = None
     #: why there is no derivative, if ``d`` is None and the result is continuous
     not_differentiable: str = ""
     #: the name of a native instruction, or a function ``native(n, *inputs)`` that builds the result
@@ -477,8 +481,9 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
         return partial
     selected = _selected(t)
     if selected is not None and not isinstance(partial, float):
-        condition, value = selected
-        return m.switch(condition, _times(m, partial, value), 0)
+        condition, value, where_true = selected
+        found = _times(m, partial, value)
+        return m.switch(condition, found, 0) if where_true else m.switch(condition, 0, found)
     if isinstance(partial, Inverse):
         return m.true_div(t, partial.of)
     if isinstance(partial, float):
@@ -489,13 +494,18 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
     return m.mul(t, partial)
 
 
-def _selected(t: Any) -> tuple[Any, Any] | None:
-    """A condition, and what ``t`` is where it holds, if ``t`` is 0 elsewhere; else None."""
+def _selected(t: Any) -> tuple[Any, Any, bool] | None:
+    """A condition, and what ``t`` is where it holds or fails, if ``t`` is 0 elsewhere; else None.
+
+    The last of the three says which.
+    """
     node = t.owner
     if getattr(getattr(node, "op", None), "scalar_op", None) is not TABLE["switch"]:
         return None
     condition, value, other = node.inputs
-    return (condition, value) if _is_zero(other) else None
+    if _is_zero(other):
+        return condition, value, True
+    return (condition, other, False) if _is_zero(value) else None
 
 
 def _is_zero(x: Any) -> bool:
@@ -606,7 +616,7 @@ class BinaryBitOp(BinaryScalarOp):
 #: The fields of a row that become class attributes; all others are facts.
 _FIELDS = {
     *("nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"),
-    *("compute", "output_dtypes", "connection_pattern", "logs"),
+    *("compute", "output_dtypes", "connection_pattern", "logs", "distribution"),
 }
 _PLAIN = {"rule", "d", "native"}
 
@@ -645,7 +655,7 @@ def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
         the base class
     domain, range
         facts: intervals ``(lo, hi)`` on which it is defined and differentiable, and of its values
-    logs
+    logs, distribution
         see `ScalarOp`
     inverse
         fact: the name of ``g`` with ``g(f(x)) == x`` on the domain

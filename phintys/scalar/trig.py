@@ -180,6 +180,7 @@ tanh = unary(
     "tanh",
     "Hyperbolic tangent.",
     d=lambda m, x, y: 1 - m.sqr(y),
+    distribution=("sigmoid", 2, -1, 2),
     native="tanh",
     logs={
         "1 + y": lambda m, x: (-m.softplus(-2 * x), 2),

@@ -11,12 +11,13 @@ whatever else is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.power_sums import is_written
 from phintys.tensor.scaled import (
     Gain,
     Scaled,
@@ -24,12 +25,17 @@ from phintys.tensor.scaled import (
     composition_of,
     constant_log,
     is_float,
+    log_of_share,
     number,
+    one_plus,
     spread,
     stated_log,
-    stated_with_one,
     sum_of,
 )
+from phintys.tensor.tails import parts_of_interval
+
+#: Another form of the result of a node, from the nodes that compose its first input.
+Form = Callable[[Apply, Sequence[Apply]], Variable | None]
 
 #: The functions that are replaced, by name; the base, or None for the natural logarithm.
 LOGARITHMS: dict[str, float | None] = {"log": None, "log1p": None, "log2": 2, "log10": 10}
@@ -49,16 +55,115 @@ def stable_logarithm(node: Apply) -> Variable | None:
     return _result(node, _region(node.inputs[0], ()))
 
 
+def stable_power(node: Apply) -> Variable | None:
+    """``x**p`` as ``exp(p log(x))`` if ``x`` has an exponent, such as ``(y / exp(z))**p``.
+
+    Only where ``x`` underflows or overflows; elsewhere the power has more digits.
+    """
+    x, p = node.inputs
+    found = _power_parts(node, _region(x, ()))
+    if found is None:
+        return None
+    logarithm, positive = found
+    outside = functions.or_(functions.eq(x, 0), functions.isinf(x))
+    if positive is not None:
+        outside = functions.and_(positive, outside)
+    exponent = functions.switch(functions.eq(p, 0), 0, functions.mul(p, logarithm))
+    return _beside_written(outside, functions.exp(exponent), node)
+
+
 def differentiated_form(node: Apply, kept: Container[Variable]) -> OtherForm | None:
-    """`stable_logarithm`, for the derivative."""
+    """`stable_logarithm`, for the derivative.
+
+    None too if that does not depend on a variable of ``kept`` as the logarithm does, but on what
+    the variable is computed from.
+    """
+    return _other_form(node, kept, _result)
+
+
+def differentiated_power(node: Apply, kept: Container[Variable]) -> OtherForm | None:
+    """`stable_power`, for the derivative; see `differentiated_form`."""
+    return _other_form(node, kept, _power)
+
+
+def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm | None:
     nodes = _region(node.inputs[0], kept)
-    result = _result(node, nodes)
+    result = form(node, nodes)
     if result is None:
         return None
     known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
     known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
+    expanded, atoms = _intervals(nodes)
+    known.update(atoms)
     used = ancestors([result], blockers=known)
-    return OtherForm(result, [v for v in used if v in known])
+    leaves = [v for v in used if v in known]
+    inner = [v for v in _below(node.inputs[0], set(leaves)) if v in kept]
+    if any(v in kept for v in expanded) or any(v in leaves for w in inner for v in _below(w, ())):
+        return None
+    return OtherForm(result, leaves)
+
+
+def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
+    found = _power_parts(node, region)
+    if found is None:
+        return None
+    logarithm, positive = found
+    stable = functions.exp(functions.mul(node.inputs[1], logarithm))
+    return (
+        _spread_power(stable, node) if positive is None else _beside_written(positive, stable, node)
+    )
+
+
+def _beside_written(where: Variable, stable: Variable, node: Apply) -> Variable:
+    """``stable`` where a condition holds, and elsewhere the power of ``node``."""
+    x, p = node.inputs
+    written = functions.pow(functions.switch(where, 1, x), p)
+    return _spread_power(functions.switch(where, stable, written), node)
+
+
+def _power_parts(node: Apply, region: Sequence[Apply]) -> tuple[Variable, Variable | None] | None:
+    """The logarithm of the base, if that has an exponent, and where the base is positive.
+
+    None stands for everywhere.
+    """
+    (x, p), (out,) = node.inputs, node.outputs
+    if not is_float(x) or not is_float(out) or number(p) is not None or is_written(x):
+        return None
+    form = _scaled(x, region, Gain.OF_SUM)
+    if form is None or form.exponent is None:
+        return None
+    if form.factor is None:
+        return form.exponent, None
+    positive = functions.gt(form.factor, 0)
+    factor = functions.switch(positive, form.factor, 1)
+    logarithm = functions.add(form.exponent, functions.log(cast(factor, x.type.dtype)))
+    return logarithm, positive
+
+
+def _spread_power(found: Variable, node: Apply) -> Variable:
+    """A result in the dtype and shape of ``node``."""
+    for v in node.inputs:
+        found = spread(found, v)
+    return cast(found, node.outputs[0].type.dtype)
+
+
+def _intervals(nodes: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
+    """What is looked through for the lengths of intervals, and from what they are computed."""
+    sums = [node.outputs[0] for node in nodes if scalar_op_name(node) in ("add", "sub")]
+    found = [parts_of_interval(v) for v in sums]
+    return [v for part in found for v in part[0]], [v for part in found for v in part[1]]
+
+
+def _below(x: Variable, stop: Container[Variable]) -> list[Variable]:
+    """``x`` and what it is computed from, but for what only ``stop`` is; at most `MOST_NODES`."""
+    found: dict[Variable, None] = {}
+    stack = [x]
+    while stack and len(found) < MOST_NODES:
+        v = stack.pop()
+        if v not in found and v not in stop:
+            found[v] = None
+            stack += v.owner.inputs if v.owner is not None else []
+    return list(found)
 
 
 def _result(node: Apply, region: Sequence[Apply]) -> Variable | None:
@@ -67,6 +172,8 @@ def _result(node: Apply, region: Sequence[Apply]) -> Variable | None:
     if name is None or not is_float(out) or not is_float(x):
         return None
     found = _whole(x, name == "log1p")
+    if found is None and name != "log1p":
+        found = _of_quotient_or_root(x)
     if found is None:
         found = _log_of_one_plus(x, region) if name == "log1p" else _log(x, region)
     if found is None:
@@ -114,6 +221,34 @@ def _whole(x: Variable, with_one: bool) -> Variable | None:
     return found
 
 
+def _of_quotient_or_root(x: Variable) -> Variable | None:
+    """The logarithm of ``a / (a + b)``, and that of ``z + sqrt(1 + z**2)``, which is arcsinh(z)."""
+    name, inputs = function_of(x)
+    if name == "true_div":
+        return log_of_share(x)
+    if name != "add" or len(inputs) != 2:
+        return None
+    for z, root in (inputs, inputs[::-1]):
+        name, (*inner,) = function_of(root)
+        if name == "sqrt" and _is_square_plus_one(inner[0], z):
+            return functions.arcsinh(z)
+    return None
+
+
+def _is_square_plus_one(v: Variable, z: Variable) -> bool:
+    name, terms = function_of(v)
+    if name != "add" or len(terms) != 2:
+        return False
+    return any(number(one) == 1 and _is_square(s, z) for one, s in (terms, terms[::-1]))
+
+
+def _is_square(v: Variable, z: Variable) -> bool:
+    name, inputs = function_of(v)
+    if name == "pow":
+        return inputs[0] is z and number(inputs[1]) == 2
+    return bool(inputs) and inputs[0] is z and name in ("sqr", "mul") and inputs[-1] is z
+
+
 def _log(x: Variable, region: Sequence[Apply]) -> Variable | None:
     form = _scaled(x, region, Gain.OF_PRODUCT)
     return None if form is None else _logarithm(form, x.type.dtype)
@@ -131,8 +266,12 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
     if known is not None and known > 0:
         return constant_log(known, dtype)
     name, inputs = function_of(factor)
+    if name == "switch" and any(_beside(v)[0] != "log" for v in inputs[1:]):
+        return _log_of_selected(*inputs)
     if name == "reciprocal":
         return functions.neg(functions.log(cast(inputs[0], dtype)))
+    if (share := log_of_share(factor)) is not None:
+        return share
     if name == "true_div" and (known := number(inputs[0])) is not None and known > 0:
         below = functions.log(cast(inputs[1], dtype))
         above = constant_log(known, dtype)
@@ -142,9 +281,30 @@ def _log_of_factor(factor: Variable, dtype: str) -> Variable | None:
     return functions.log(cast(factor, dtype))
 
 
+def _log_of_selected(condition: Variable, *branches: Variable) -> Variable:
+    """The logarithm of a selection, of which a branch has a logarithm of its own."""
+    logarithms = []
+    for k, v in enumerate(branches):
+        name, x, neutral = _beside(v)
+        taken = (x, neutral) if k == 0 else (neutral, x)
+        logarithms.append(getattr(functions, name)(functions.switch(condition, *taken)))
+    return functions.switch(condition, *logarithms)
+
+
+def _beside(v: Variable) -> tuple[str, Variable, float]:
+    """A function and its argument that give ``log(v)``, and an argument where it is finite."""
+    name, inputs = function_of(v)
+    if name == "neg" and (inner := function_of(inputs[0]))[0] == "expm1":
+        return "log1mexp", inner[1][0], -1
+    if name in ("add", "sub") and number(inputs[0]) == 1:
+        rest = inputs[1] if len(inputs) == 2 else functions.add(*inputs[1:])
+        return "log1p", functions.neg(rest) if name == "sub" else rest, 0
+    return "log", v, 1
+
+
 def _log_of_one_plus(x: Variable, region: Sequence[Apply]) -> Variable | None:
     """``log(1 + x)`` from the exponent of ``x``, or the logarithm that its function states."""
-    found = stated_with_one(1.0, x)
+    found = one_plus(x)
     if found is not None:
         return _logarithm(found, x.type.dtype)
     form = _scaled(x, region, Gain.OF_SUM)
@@ -205,3 +365,4 @@ def _gains(nodes: Sequence[Apply]) -> dict[Variable, Gain]:
 
 for _name in LOGARITHMS:
     differentiated_as(getattr(functions, _name), differentiated_form)
+differentiated_as(functions.pow, differentiated_power)

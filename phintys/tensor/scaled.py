@@ -19,6 +19,7 @@ import numpy as np
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.apart import number
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
@@ -32,11 +33,12 @@ from phintys.tensor.elemwise import (
 )
 from phintys.tensor.index_ops import AdvancedSubtensor, Subtensor
 from phintys.tensor.join import Join
+from phintys.tensor.power_sums import is_power_sum, power_sum
 from phintys.tensor.reduce import Prod, Sum, keep_dims
 from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.shape import MakeVector, SpecifyShape
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
-from phintys.tensor.variable import TensorConstant
+from phintys.tensor.tails import Probability, is_probability, mixture_beside_one, probability
 
 
 class Scaled(NamedTuple):
@@ -205,8 +207,23 @@ def _power(node: Apply, given: Sequence[Scaled]) -> Scaled:
     if known is not None and known > 0:
         size = constant_log(known, node.outputs[0].type.dtype)
         return Scaled(sum_of(exponent, None if size is None else functions.mul(p, size)), None)
-    exponent = sum_of(exponent, functions.xlogy(p, functions.abs(x.factor)))
-    return Scaled(exponent, _sign_of_power(x.factor, p))
+    size = functions.xlogy(p, functions.abs(x.factor))
+    if (share := log_of_share(x.factor)) is not None:
+        size = functions.switch(functions.gt(x.factor, 0), functions.mul(p, share), size)
+    return Scaled(sum_of(exponent, size), _sign_of_power(x.factor, p))
+
+
+def log_of_share(v: Variable) -> Variable | None:
+    """``log(v)`` if ``v`` is ``x / (x + y)``, which may be nearly 1, and positive; else None."""
+    name, inputs = function_of(v)
+    above, below = inputs if name == "true_div" else (v, v)
+    name, terms = function_of(below)
+    if name != "add" or above not in terms:
+        return None
+    k = terms.index(above)
+    others = [*terms[:k], *terms[k + 1 :]]
+    rest = functions.add(*others) if len(others) > 1 else others[0]
+    return functions.neg(functions.log1p(functions.true_div(rest, above)))
 
 
 def _sign_of_power(x: Variable, p: Variable) -> Variable | None:
@@ -250,14 +267,60 @@ def _gain_of_sizes(node: Apply) -> Gain:
 
 
 def _addition(node: Apply, given: Sequence[Scaled]) -> Scaled:
-    return _of_terms(node.inputs, given, node)
+    found = _recognized(node)
+    return _of_terms(node.inputs, given, node) if found is None else found
 
 
 def _difference(node: Apply, given: Sequence[Scaled]) -> Scaled:
+    found = _recognized(node)
+    if found is not None:
+        return found
     first, second = given
     factor = _constant(-1, node) if second.factor is None else functions.neg(second.factor)
     below = Scaled(second.exponent, factor)
     return _of_terms([node.inputs[0], functions.neg(node.inputs[1])], [first, below], node)
+
+
+def one_plus(x: Variable) -> Scaled | None:
+    """``1 + x`` if a row states that, or if it is a probability; else None."""
+    found = stated_with_one(1.0, x)
+    return _recognized(x.owner, 1.0) if found is None and x.owner is not None else found
+
+
+def _recognized(node: Apply, more: float = 0.0) -> Scaled | None:
+    """The result plus ``more``, if it is a probability or a sum of powers."""
+    found = _of_probability(node, more)
+    return _of_powers(node, more) if found is None else found
+
+
+def _of_powers(node: Apply, more: float) -> Scaled | None:
+    found = power_sum(node.outputs[0], more)
+    if found is None:
+        return None
+    exponent, factor, positive, written = found
+    if exponent is not None:
+        exponent = functions.switch(positive, exponent, 0)
+    return Scaled(exponent, functions.switch(positive, 1 if factor is None else factor, written))
+
+
+def _of_probability(node: Apply, more: float = 0.0) -> Scaled | None:
+    """The result plus ``more``, if it is a probability, or the complement of a mixture."""
+    mixed = mixture_beside_one(node.outputs[0], more)
+    if mixed is not None:
+        weight, x = mixed
+        rest = probability(functions.neg(x), 1.0)
+        return None if rest is None else _scaled_probability(rest, node, weight)
+    found = probability(node.outputs[0], more)
+    return None if found is None else _scaled_probability(found, node)
+
+
+def _scaled_probability(p: Probability, node: Apply, *factors: Variable) -> Scaled:
+    weight, logarithm, beside = p
+    given = [*factors, _constant(weight, node)]
+    if beside is None:
+        return Scaled(logarithm, _product_of(given, node))
+    given.append(functions.neg(functions.expm1(logarithm)))
+    return Scaled(beside, _product_of(given, node))
 
 
 def _of_terms(terms: Sequence[Variable], given: Sequence[Scaled], node: Apply) -> Scaled:
@@ -294,7 +357,7 @@ def _of_two(first: Term, second: Term) -> Scaled | None:
         return _of_two_positive(x, y)
     apart = functions.neg(x) if y is None and x is not None else y
     if x is not None and y is not None:
-        apart = functions.switch(functions.eq(y, -math.inf), y, functions.sub(y, x))
+        apart = functions.switch(functions.eq(y, -math.inf), -math.inf, functions.sub(y, x))
     return None if apart is None else Scaled(x, functions.neg(functions.expm1(apart)))
 
 
@@ -329,8 +392,10 @@ def stated_with_one(one: float, x: Variable) -> Scaled | None:
     return Scaled(form.exponent, _product_of(factors, node))
 
 
-def _gain_with_one(node: Apply) -> Gain:
-    """That of the sum of a number and a function that states the logarithm of that."""
+def _gain_of_sum(node: Apply) -> Gain:
+    """That of a sum whose logarithm is known: a probability, powers, a number and a function."""
+    if is_probability(node.outputs[0]) or is_power_sum(node.outputs[0]):
+        return Gain.OF_SUM
     if len(node.inputs) != 2:
         return Gain.NOTHING
     first, second = node.inputs
@@ -368,11 +433,21 @@ def _weighted_sum(given: Sequence[Scaled], node: Apply) -> Scaled:
     """Numbers with any signs: the largest exponent of those that are not 0 is taken out."""
     out = node.outputs[0]
     top = _finite(reduce(functions.maximum, [_counted(x, out) for x in given]))
-    parts = []
-    for x in given:
-        size = functions.exp_diff(_exponent_or_zero(x, out), top)
-        parts.append(size if x.factor is None else functions.mul(x.factor, size))
-    return Scaled(top, functions.add(*parts))
+    return Scaled(top, functions.add(*[_share(x, _exponent_or_zero(x, out), top) for x in given]))
+
+
+def _share(x: Scaled, exponent: Variable, top: Variable) -> Variable:
+    """A number divided by ``exp(top)``, which is not below it.
+
+    Where the factor is 0, the exponent may be far above ``top``: it is bounded, so that the product
+    is 0 and not NaN, and the derivative in the factor remains.
+    """
+    if x.factor is None:
+        return functions.exp_diff(exponent, top)
+    most = 0.5 * math.log(np.finfo(exponent.type.dtype).max)
+    bounded = functions.minimum(exponent, functions.add(top, most))
+    selected = functions.switch(functions.neq(x.factor, 0), exponent, bounded)
+    return functions.mul(x.factor, functions.exp_diff(selected, top))
 
 
 def _exponent_or_zero(x: Scaled, like: Variable) -> Variable:
@@ -399,8 +474,7 @@ def _sum_over_axes(node: Apply, given: Sequence[Scaled]) -> Scaled:
         return Scaled(LogSumExp(axis=axes)(spread(term.size, of)), None)
     exponent = spread(_exponent_or_zero(x, of), of)
     top = _finite(LogSumExp(axis=axes)(spread(_counted(x, of), of)))
-    shares = functions.exp_diff(exponent, keep_dims(top, axes))
-    return Scaled(top, node.op(shares if x.factor is None else functions.mul(x.factor, shares)))
+    return Scaled(top, node.op(_share(x, exponent, keep_dims(top, axes))))
 
 
 # ====================================================================== moves and selections
@@ -458,16 +532,6 @@ def stated_log(form: str, node: Apply) -> tuple[Variable, Variable | float]:
     return found if isinstance(found, tuple) else (found, 1)
 
 
-def number(v: Variable) -> float | None:
-    """The number that every element of a constant equals, in any number of axes; else None."""
-    while v.owner is not None and type(v.owner.op) is DimShuffle:
-        v = v.owner.inputs[0]
-    if not isinstance(v, TensorConstant) or v.type.dtype[0] == "c":
-        return None
-    value = v.data if v.data.size == 1 else v.unique_value
-    return None if value is None else float(value.item())
-
-
 def is_float(v: Variable) -> bool:
     return dtypes.is_float(v.type.dtype)
 
@@ -508,8 +572,8 @@ STATED_BY_OP = Composition(_stated_by_op, _NONE, lambda node: Gain.OF_PRODUCT)
 CAST = Composition(_cast)
 
 ELEMENTWISE: dict[str, Composition] = {
-    "add": Composition(_addition, gain=_gain_with_one, adds=True),
-    "sub": Composition(_difference, gain=_gain_with_one, adds=True),
+    "add": Composition(_addition, gain=_gain_of_sum, adds=True),
+    "sub": Composition(_difference, gain=_gain_of_sum, adds=True),
     "mul": Composition(_product),
     "true_div": Composition(_quotient),
     "pow": Composition(_power, slice(1), _gain_of_power),

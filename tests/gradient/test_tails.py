@@ -25,6 +25,32 @@ CASES = {
     "log(erfc(x))": (lambda m, x: m.log(m.erfc(x)), (-3, 0, 2, 38, 800)),
     "log(0.5 erfc(-x))": (lambda m, x: m.log(0.5 * m.erfc(-x)), (-800, -30, -1, 2)),
     "log(cosh(x))": (lambda m, x: m.log(m.cosh(x)), (-15, 0, 1)),
+    "log(1 - 1/(1 + exp(-x)))": (
+        lambda m, x: m.log(1 - 1 / (1 + m.exp(-x))),
+        (-800, -3, 0.5, 40),
+    ),
+    "log(1 - 0.5(1 + erf(x)))": (lambda m, x: m.log(1 - 0.5 * (1 + m.erf(x))), (-3, 0, 2, 7)),
+    "log(1 - (p + (1 - p) sigmoid(x)))": (
+        lambda m, x: m.log(1 - (x + (1 - x) * _sigmoid(m, 100 * x))),
+        (1e-3, 0.3, 0.9),
+    ),
+    "log(sigmoid(x + 1) - sigmoid(x))": (
+        lambda m, x: m.log(_sigmoid(m, x + 1) - _sigmoid(m, x)),
+        (-800, -3, 0.5, 40),
+    ),
+    "log(erf(x + 1/8) - erf(x))": (
+        lambda m, x: m.log(m.erf(x + 0.125) - m.erf(x)),
+        (-7, -3, 0, 0.5, 6),
+    ),
+    "log(erf(2x) - erf(-x))": (lambda m, x: m.log(m.erf(2 * x) - m.erf(-x)), (1e-3, 0.5, 40)),
+    "log(1 + x**(3x))": (lambda m, x: m.log(1 + x ** (3 * x)), (1e-3, 0.5, 1, 400)),
+    "log(1 - x**(x/9))": (lambda m, x: m.log(1 - x ** (x / 9)), (1e-3, 0.5, 0.99999)),
+    "log(x**-x + x**(-x/2) - 1)": (
+        lambda m, x: m.log(x**-x + x ** (-x / 2) - 1),
+        (1e-3, 0.25, 0.999),
+    ),
+    "log(x / (x + exp(-30)))": (lambda m, x: m.log(x / (x + m.exp(-30))), (1e-3, 0.5, 1e9)),
+    "(x / exp(90 x))**(0.1 / x)": (lambda m, x: (x / m.exp(90 * x)) ** (0.1 / x), (0.5, 3, 30)),
     "log(sinh(x))": (lambda m, x: m.log(m.sinh(x)), (1e-3, 1, 15)),
 }
 
@@ -81,3 +107,40 @@ def test_products_and_determinants():
     np.testing.assert_allclose(found[:5], expected, rtol=1e-13)
     for slope, value in zip(found[5:], (np.full(400, 1e2), 1e200 * np.eye(2), 1.0, np.ones(400))):
         np.testing.assert_allclose(slope, value, rtol=1e-12)
+
+
+def test_intermediate_variables():
+    """A derivative with respect to a variable that another form looks through."""
+    x, y, m = pt.dvector("x"), pt.dvector("y"), pt.dscalar("m")
+    p = pt.sigmoid(x)
+    u, v = (x - m) / 2, (y - m) / 2
+    interval = pt.log(pt.erf(u) - pt.erf(v)).sum()
+    outputs = [*grad(pt.log(1 - p).sum(), [p, x]), *grad(interval, [u, v]), *grad(interval, [x, y])]
+    found = phintys.function([x, y, m], outputs)([1.0, 2.0], [0.5, 0.1], 0.25)
+    rest = 1 + np.exp([1.0, 2.0])
+    np.testing.assert_allclose(found[0], -rest, rtol=1e-12)
+    np.testing.assert_allclose(found[1], 1 / rest - 1, rtol=1e-12)
+    np.testing.assert_allclose(found[2:4], 2 * np.array(found[4:6]), rtol=1e-12)
+
+
+def test_powers_at_zero():
+    """Of a sum that is computed from logarithms, derivatives at a base of 0 are those of x**p."""
+    x, p = pt.dvector("x"), pt.dvector("p")
+    outputs = [pt.log(1 + x**p), *grad(pt.log(1 + x**p).sum(), [x, p])]
+    found = phintys.function([x, p], outputs)([0.0, 0.0, -2.0], [1.0, 2.5, 2.0])
+    np.testing.assert_allclose(found[0], [0, 0, np.log(5)], rtol=1e-12)
+    np.testing.assert_allclose(found[1], [1, 0, -0.8], rtol=1e-12)
+
+
+def test_differences_of_gammaln():
+    x, a = pt.dvector("x"), pt.dvector("a")
+    outputs = [pt.gammaln(x + a) - pt.gammaln(x), pt.gammaln(x + 1) - pt.gammaln(x - a + 1)]
+    outputs += grad(outputs[0].sum(), [x, a])
+    at = np.array([1e12, 1e6, 3.0]), np.array([2.5, 3.0, 1e-9])
+    found = phintys.function([x, a], outputs)(*at)
+    for k, (z, h) in enumerate(zip(*(map(mp.mpf, v) for v in at), strict=True)):
+        rise = mp.loggamma(z + h) - mp.loggamma(z)
+        fall = mp.loggamma(z + 1) - mp.loggamma(z - h + 1)
+        slopes = mp.psi(0, z + h) - mp.psi(0, z), mp.psi(0, z + h)
+        expected = [float(q) for q in (rise, fall, *slopes)]
+        np.testing.assert_allclose([v[k] for v in found], expected, rtol=1e-12)

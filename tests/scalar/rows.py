@@ -223,6 +223,7 @@ REFERENCE: dict[str, Any] = {
     "psi": lambda x: mp.psi(0, x),
     "tri_gamma": lambda x: mp.psi(1, x),
     "polygamma": lambda n, x: mp.psi(int(n), x),
+    "gammaln_increment": lambda x, h: mp.loggamma(x + h) - mp.loggamma(x),
     "psi_increment": lambda x, h: mp.psi(0, x + h) - mp.psi(0, x),
     "tri_gamma_increment": lambda x, h: mp.psi(1, x + h) - mp.psi(1, x),
     "poch": mp.rf,

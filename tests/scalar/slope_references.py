@@ -31,6 +31,7 @@ REACHES: dict[str, tuple[Interval, ...]] = {
     "rel_entr": (_POSITIVE, _POSITIVE),
     "kl_div": (_POSITIVE, _POSITIVE),
     "polygamma": (_LINE, _POSITIVE),
+    "gammaln_increment": (_ABOVE_0, _POSITIVE),
     "psi_increment": (_ABOVE_0, _POSITIVE),
     "tri_gamma_increment": (_ABOVE_0, _POSITIVE),
     "poch": (_ABOVE_0, _POSITIVE),
@@ -116,6 +117,10 @@ FIRST: dict[str, tuple[Callable[..., Any] | None, ...]] = {
     "kve": (None, _kve_slope),
     "tri_gamma": (lambda x: mp.psi(2, x),),
     "polygamma": (None, lambda n, x: mp.psi(int(n) + 1, x)),
+    "gammaln_increment": (
+        lambda x, h: mp.psi(0, x + h) - mp.psi(0, x),
+        lambda x, h: mp.psi(0, x + h),
+    ),
     "psi_increment": (lambda x, h: mp.psi(1, x + h) - mp.psi(1, x), lambda x, h: mp.psi(1, x + h)),
     "tri_gamma_increment": (
         lambda x, h: mp.psi(2, x + h) - mp.psi(2, x),

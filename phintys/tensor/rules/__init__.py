@@ -65,6 +65,7 @@ from phintys.tensor.rules import (
     facts,
     fills,
     folding,
+    increments,
     inverses,
     joining,
     masks,
@@ -155,6 +156,7 @@ EARLY = frozenset(["vectors", "rows"])
 #: The modules of rules, in the order in which their rules are tried at a node.
 MODULES = (
     folding,
+    increments,
     views,
     checks,
     casts,

@@ -12,7 +12,8 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
-from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm
+from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm, stable_power
+from phintys.tensor.power_sums import is_written
 from phintys.tensor.rules.language import stable
 from phintys.tensor.rules.match import (
     applied,
@@ -164,6 +165,36 @@ def log_of_sum_of_exponentials(node: Apply, terms: Sequence[Variable]) -> Replac
 def logarithm_of_scaled(ctx: Context, node: Apply) -> Replacement:
     """Applies to products, powers, sums and selections; see `phintys.tensor.logarithms`."""
     return stable_logarithm(node)
+
+
+@rule(
+    "(factor * exp(exponent))**p -> exp(p * (exponent + log(factor)))",
+    ops=[TABLE["pow"]],
+    phase="stabilize",
+    law="accurate",
+    tested_on=("(x / exp(y))**z", "exp(x)**y", "(1 + exp(x))**y"),
+)
+def power_of_scaled(ctx: Context, node: Apply) -> Replacement:
+    """Applies where the base has an exponent; see `phintys.tensor.logarithms`."""
+    return stable_power(node)
+
+
+@rule(
+    "erfinv(x - 1) -> -erfcinv(x)",
+    "erfinv(add(-1, x))",
+    given={"x": is_float},
+    phase="stabilize",
+    law="accurate",
+    tested_on=("erfinv(x - 1) | positive", "erfinv(2 * x - 1) | unit interval"),
+)
+def inverse_beside_the_end(node: Apply, x: TensorVariable) -> Replacement:
+    """For ``x`` below 1/2; above, ``x - 1`` is exact."""
+    if is_written(x):
+        return None
+    near = functions.lt(x, 0.5)
+    far = functions.erfinv(functions.add(-1, functions.switch(near, 1, x)))
+    tail = functions.neg(functions.erfcinv(functions.switch(near, x, 1)))
+    return like(node, functions.switch(near, tail, far))
 
 
 # ------------------------------------------------------------- factors of products and quotients

@@ -50,6 +50,8 @@ def precise_examples():
             continue
         for text in rule.tested_on:
             text = text.partition("|")[0]
+            if "erfinv" in text:
+                continue  # compared by the tests of laws: the exact value has too few digits
             if not set(re.findall(r"\b[a-z]\b|\b[A-Z]\b", text)) <= set("xyz"):
                 continue  # of vectors and matrices
             yield pytest.param(lambda text=text: build(text, "scalars"), id=text)

@@ -1,0 +1,205 @@
+"""Differences of expressions, in which equal terms cancel before they are computed.
+
+``(x - m) / s - (y - m) / s`` is ``(x - y) / s``: rounding of the terms with ``m``, which may be
+much larger than the difference, does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from phintys.graph.op import Op
+from phintys.graph.variable import Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import constant
+from phintys.tensor.elemwise import DimShuffle, function_of, functions
+from phintys.tensor.variable import TensorConstant
+
+#: Parts of an expression that are looked at, at most, and terms into which it is expanded.
+MOST_PARTS, MOST_TERMS = 40, 8
+
+#: Functions that are products of powers of their arguments: the power of each argument.
+_PRODUCTS: dict[str, tuple[int, ...]] = {
+    "identity": (1,),
+    "neg": (1,),
+    "reciprocal": (-1,),
+    "sqr": (2,),
+    "true_div": (1, -1),
+}
+
+
+class Atom(NamedTuple):
+    """A variable to which `DimShuffle` ops are applied, the last one first."""
+
+    of: Variable
+    moves: tuple[Op, ...] = ()
+
+    def value(self) -> Variable:
+        v = self.of
+        for op in reversed(self.moves):
+            v = op(v)
+        return v
+
+
+#: A product of powers of atoms.
+Powers = dict[Atom, int]
+
+
+class Term(NamedTuple):
+    """A number times powers of atoms."""
+
+    factor: float
+    powers: Powers
+
+    @property
+    def key(self) -> frozenset[tuple[Atom, int]]:
+        return frozenset(self.powers.items())
+
+
+def difference(x: Variable, y: Variable) -> Variable:
+    """``x - y``, without the terms that are in both; it may have fewer axes."""
+    found = simpler_difference(x, y)
+    return functions.sub(x, y) if found is None else found[1]
+
+
+def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
+    """``x - y`` without the terms that are in both, and how many remain; None if no term is."""
+    first, second = expanded(x), expanded(y)
+    if first is None or second is None:
+        return None
+    rest = {t.key: t for t in first}
+    for t in second:
+        old = rest.get(t.key)
+        left = -t.factor if old is None else old.factor - t.factor
+        rest[t.key] = Term(left, t.powers)
+    remaining = [t for t in rest.values() if t.factor != 0]
+    if not remaining or len(remaining) == len(first) + len(second):
+        return None
+    return len(remaining), _sum_of(remaining)
+
+
+def simplified(x: Variable) -> Variable:
+    """``x`` without the terms that cancel; ``x`` itself if none does."""
+    terms = expanded(x) or []
+    remaining = [t for t in terms if t.factor != 0]
+    return _sum_of(remaining) if 0 < len(remaining) < len(terms) else x
+
+
+def is_negative(x: Variable) -> bool:
+    """Whether all terms of an expression are written with a minus."""
+    found = expanded(x)
+    return found is not None and all(t.factor < 0 for t in found)
+
+
+def expanded(x: Variable) -> list[Term] | None:
+    """Different terms whose sum ``x`` is; None if these are many."""
+    steps = list(_steps(x))
+    if steps[-1] is not None:
+        return None
+    found: dict[frozenset[tuple[Atom, int]], Term] = {}
+    for step in steps[:-1]:
+        if isinstance(step, Term):
+            old = found.get(step.key)
+            found[step.key] = step if old is None else Term(step.factor + old.factor, step.powers)
+    return list(found.values()) if len(found) <= MOST_TERMS else None
+
+
+def looked_through(x: Variable) -> tuple[list[Variable], list[Variable]]:
+    """The variables that `expanded` looks at: those that it expands, and the atoms."""
+    steps = list(_steps(x))
+    atoms = [a.of for step in steps if isinstance(step, Term) for a in step.powers]
+    known = set(atoms)
+    return [step for step in steps if isinstance(step, Variable) and step not in known], atoms
+
+
+def _steps(x: Variable) -> Iterator[Term | Variable | None]:
+    """Terms whose sum ``x`` is, between the variables that are looked at; None at the end."""
+    stack: list[tuple[Term, list[tuple[Atom, int]]]] = [(Term(1.0, {}), [(Atom(x), 1)])]
+    for _ in range(MOST_PARTS):
+        if not stack:
+            yield None
+            return
+        term, left = stack.pop()
+        if left:
+            yield left[-1][0].of
+            stack += _one_step(term, left)
+        else:
+            yield term
+    yield x
+
+
+def _one_step(
+    term: Term, left: list[tuple[Atom, int]]
+) -> list[tuple[Term, list[tuple[Atom, int]]]]:
+    """``term`` times powers of expressions, of which the last one is expanded by one step."""
+    (v, moves), power = left.pop()
+    factor, powers = term
+    if known := number(v):
+        return [(Term(factor * known**power, powers), left)]
+    name, inputs = function_of(v) if dtypes.is_float(v.type.dtype) else (None, [])
+    if name is None and v.owner is not None and type(v.owner.op) is DimShuffle:
+        moved = Atom(v.owner.inputs[0], (*moves, v.owner.op))
+        return [(term, [*left, (moved, power)])]
+    if name in ("add", "sub") and power == 1:
+        signs = [-1 if k and name == "sub" else 1 for k in range(len(inputs))]
+        parts = list(zip(inputs, signs, strict=True))
+        return [
+            (Term(s * factor, powers), [*left, (Atom(w, moves), 1)]) for w, s in reversed(parts)
+        ]
+    if name == "mul" or name in _PRODUCTS:
+        each = _PRODUCTS.get(name, (1,) * len(inputs))
+        sign = -1 if name == "neg" and power % 2 else 1
+        more = [(Atom(w, moves), power * p) for w, p in zip(inputs, each, strict=True)]
+        return [(Term(sign * factor, powers), [*left, *reversed(more)])]
+    atom = Atom(v, moves)
+    counted = {**powers, atom: powers.get(atom, 0) + power}
+    return [(Term(factor, {a: p for a, p in counted.items() if p}), left)]
+
+
+def number(v: Variable) -> float | None:
+    """The number that every element of a constant equals, in any number of axes; else None."""
+    while v.owner is not None and type(v.owner.op) is DimShuffle:
+        v = v.owner.inputs[0]
+    if not isinstance(v, TensorConstant) or dtypes.is_complex(v.type.dtype):
+        return None
+    value = v.data if v.data.size == 1 else v.unique_value
+    return None if value is None else float(value.item())
+
+
+def _sum_of(terms: Sequence[Term]) -> Variable:
+    """The sum of terms, of which common factors are taken out."""
+    first = terms[0].powers
+    common = {v: p for v, p in first.items() if all(t.powers.get(v) == p for t in terms)}
+    sizes = {abs(t.factor) for t in terms}
+    size = sizes.pop() if len(sizes) == 1 else 1.0
+    rests = [{v: p for v, p in t.powers.items() if v not in common} for t in terms]
+    total: Variable | None = None
+    for t, rest in zip(terms, rests, strict=True):
+        value = _product(abs(t.factor) / size, rest)
+        if t.factor < 0:
+            total = functions.neg(value) if total is None else functions.sub(total, value)
+        else:
+            total = value if total is None else functions.add(total, value)
+    assert total is not None, "there are terms"
+    return _product(size, common, [total])
+
+
+def _product(factor: float, powers: Powers, others: Sequence[Variable] = ()) -> Variable:
+    """A number times powers of atoms, and times other variables."""
+    above = [*others, *(_power(a, p) for a, p in powers.items() if p > 0)]
+    below = [_power(a, -p) for a, p in powers.items() if p < 0]
+    if factor != 1 or not above:
+        given = [v.type.dtype for v in (*above, *below)] or ["float64"]
+        above.append(constant(np.asarray(factor, dtypes.float_of(dtypes.upcast(*given)))))
+    top = functions.mul(*above) if len(above) > 1 else above[0]
+    if not below:
+        return top
+    return functions.true_div(top, functions.mul(*below) if len(below) > 1 else below[0])
+
+
+def _power(atom: Atom, power: int) -> Variable:
+    v = atom.value()
+    return v if power == 1 else functions.sqr(v) if power == 2 else functions.pow(v, power)
