@@ -104,7 +104,8 @@ def test_each_width_has_code_of_its_own(monkeypatch):
     for bits in (128, 256, 512, 128):
         with config.change_flags(vector_bits=bits):
             phintys.function([x], x * 3.25 + 1)
-    assert [re.findall(r"<(\d+) x double>", text)[0] for text in texts] == ["2", "4", "8"]
+    found = [re.search(r"<(\d+) x double>", text) for text in texts]  # in no loop: no vectors
+    assert [match[1] for match in found if match] == ["2", "4", "8"]
 
 
 @pytest.mark.widths
