@@ -153,8 +153,8 @@ def as_symbolic(x: Any, name: str | None = None, **kwargs: Any) -> Any:
     Functions can be registered for further classes of values.  TypeError if there is no variable
     for the value.
 
-    >>> as_symbolic(None), as_symbolic(2).type, str(as_symbolic(slice(1, 2)).type)
-    (NoneConst, TensorType(int8, shape=()), 'slice')
+    >>> str(as_symbolic(None)), as_symbolic(2).type, str(as_symbolic(slice(1, 2)).type)
+    ('NoneConst{None}', TensorType(int8, shape=()), 'slice')
     """
     return as_tensor_variable(x, name=name, **kwargs)
 

@@ -20,7 +20,7 @@ from phintys.lowering.from_graph import lower_graph
 
 STEPS = 20
 #: a stage that makes fewer calls than this may depend on limits of fusion and the like
-NEGLIGIBLE = 30_000
+NEGLIGIBLE = 50_000
 
 
 def _inner_graph(z):

@@ -205,10 +205,10 @@ def test_its_inputs_are_printed_with_their_sources():
     op = Scan([X, S], [X + S], ScanInfo(1, (), (), (), ((-1,),), 0, 0, 0, False))
     lines = phintys.dprint(op(3, xs, buffer + 1), file="str").splitlines()
     (outer,) = [line for line in lines if "xs" in line]
-    (inner,) = [line for line in lines if "*0-" in line]
+    (inner,) = [line for line in lines if "i0" in line]
     assert inner.endswith(" -> " + outer[outer.index("[id") :])
     (added,) = [line for line in lines if "├─ Add" in line or "└─ Add" in line]
-    (state,) = [line for line in lines if "*1-" in line]
+    (state,) = [line for line in lines if "i1" in line]
     assert state.endswith(" -> " + added[added.index("[id") :])
 
 

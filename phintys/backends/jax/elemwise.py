@@ -22,7 +22,7 @@ from phintys.backends.jax.dispatch import (
     perform,
     require,
 )
-from phintys.backends.jax.native import JaxInstructions, astype, has_all, psi
+from phintys.backends.jax.native import JaxInstructions, astype, gammaln, has_all, psi
 from phintys.gradient.barriers import TypeCastingOp
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply
@@ -81,10 +81,6 @@ def _erfcx(x: Any) -> Any:
     return jnp.where(x > start, series / (x * jnp.sqrt(jnp.pi)), jax.scipy.special.erfcx(x))
 
 
-def _gammaln(x: Any) -> Any:
-    return jnp.where(x == -jnp.inf, -jnp.inf, jax.scipy.special.gammaln(x))
-
-
 def _log_ndtr(x: Any) -> Any:
     """JAX's function has half of the digits above 5 and below -20; float16 it refuses."""
     x = x.astype("float64")
@@ -131,7 +127,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "tri_gamma": _tri_gamma,
     "erfcx": _erfcx,
     "psi": psi,
-    "gammaln": _gammaln,
+    "gammaln": gammaln,
     "log_ndtr": _log_ndtr,
     "owens_t": _owens_t,
     "rel_entr": _rel_entr,

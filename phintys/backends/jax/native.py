@@ -84,9 +84,13 @@ def psi(x: Any) -> Any:
     return jnp.where(x == 0, -jnp.copysign(jnp.inf, x), jax.scipy.special.digamma(x))
 
 
+def gammaln(x: Any) -> Any:
+    """The logarithm of the gamma function; that of JAX is inf at -inf, SciPy's is -inf."""
+    return jnp.where(x == -jnp.inf, -jnp.inf, jax.scipy.special.gammaln(x))
+
+
 CALLS: dict[str, Any] = {
-    "tgamma": jax.scipy.special.gamma, "lgamma": jax.scipy.special.gammaln,
-    "psi": psi,
+    "tgamma": jax.scipy.special.gamma, "lgamma": gammaln, "gammaln": gammaln, "psi": psi,
 }  # fmt: skip
 #: functions of SciPy that JAX does not have
 MISSING = frozenset(SCIPY_CALLS) - frozenset(dir(jax.scipy.special)) - {"psi"}
