@@ -40,7 +40,7 @@ import injection_points as points
 import numpy as np
 from injection_points import CALL, CLEAR, LOAD, MAKE, Countdown, Point
 from injection_programs import PROGRAMS, Program
-from lost_code import hold_code
+from lost_code import hold_code, print_without_locals
 
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.routine import parts
@@ -332,6 +332,7 @@ class Campaign:
             else:
                 trial.expected, _modules = self.rehearse(trial)
             hold_code()
+            print_without_locals()
             for point in chosen:
                 self.run_point(trial, point, name)
 

@@ -1,4 +1,4 @@
-"""A fault of CPython where its allocator fails, shown without Phintys, and how tests survive it.
+"""Faults of CPython where its allocator fails, shown without Phintys, and how tests survive them.
 
 In CPython 3.12 and 3.13 the instruction MAKE_FUNCTION, which makes lambdas, nested functions and
 generator expressions, releases the code object twice if there is no memory for the function object
@@ -7,6 +7,11 @@ and the process crashes where the line is run again, most often in ``PyFunction_
 
     python tests/robustness/lost_code.py          crashes if the interpreter has the fault
     python tests/robustness/lost_code.py --held   does not
+
+In CPython 3.13 ``locals()`` in a function crashes if there is no memory for its result.  NumPy calls
+it when it prints an array.
+
+    python tests/robustness/lost_code.py --locals   crashes if the interpreter has the fault
 """
 
 from __future__ import annotations
@@ -16,7 +21,14 @@ import gc
 import sys
 from _testcapi import remove_mem_hooks, set_nomemory
 from collections.abc import Callable, Iterable
+from inspect import signature
 from types import CodeType, FunctionType
+from typing import Any
+
+try:
+    from numpy._core import arrayprint
+except ImportError:  # NumPy 1
+    from numpy.core import arrayprint  # type: ignore[no-redef]
 
 
 def is_lost() -> bool:
@@ -43,6 +55,17 @@ def hold_code() -> int:
     return len(codes)
 
 
+def print_without_locals() -> None:
+    """NumPy finds the options of printing without ``locals()``; those that are None are left out."""
+    names = tuple(signature(arrayprint._make_options_dict).parameters)
+
+    def options(*values: Any, **named: Any) -> dict[str, Any]:
+        given = {**dict(zip(names, values)), **named}
+        return {name: value for name, value in given.items() if value is not None}
+
+    arrayprint._make_options_dict = options
+
+
 def nested_code(functions: Iterable[FunctionType]) -> list[CodeType]:
     """The code objects of lambdas, functions and generator expressions inside functions."""
     found: list[CodeType] = []
@@ -64,6 +87,10 @@ def _make() -> Callable[[], int]:
     return lambda: 1
 
 
+def _locals() -> dict[str, Any]:
+    return locals()
+
+
 def _fail(make: Callable[[], object]) -> None:
     """Call a function whose first allocation fails."""
     set_nomemory(0, 1)
@@ -76,6 +103,8 @@ def _fail(make: Callable[[], object]) -> None:
 
 
 def main() -> None:
+    if "--locals" in sys.argv:
+        _fail(_locals)
     if "--held" in sys.argv:
         hold_code()
     _fail(_make)
