@@ -8,8 +8,8 @@ and the process crashes where the line is run again, most often in ``PyFunction_
     python tests/robustness/lost_code.py          crashes if the interpreter has the fault
     python tests/robustness/lost_code.py --held   does not
 
-In CPython 3.13 ``locals()`` in a function crashes if there is no memory for its result.  NumPy calls
-it when it prints an array.
+In CPython 3.13 ``locals()`` in a function crashes if there is no memory for its result.  NumPy
+calls it when it prints an array.
 
     python tests/robustness/lost_code.py --locals   crashes if the interpreter has the fault
 """
@@ -21,14 +21,14 @@ import gc
 import sys
 from _testcapi import remove_mem_hooks, set_nomemory
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from inspect import signature
 from types import CodeType, FunctionType
 from typing import Any
 
-try:
-    from numpy._core import arrayprint
-except ImportError:  # NumPy 1
-    from numpy.core import arrayprint  # type: ignore[no-redef]
+import numpy as np
+
+arrayprint: Any = import_module(f"numpy.{'_core' if hasattr(np, '_core') else 'core'}.arrayprint")
 
 
 def is_lost() -> bool:
@@ -56,7 +56,7 @@ def hold_code() -> int:
 
 
 def print_without_locals() -> None:
-    """NumPy finds the options of printing without ``locals()``; those that are None are left out."""
+    """NumPy finds the options of printing, those that are not None, without ``locals()``."""
     names = tuple(signature(arrayprint._make_options_dict).parameters)
 
     def options(*values: Any, **named: Any) -> dict[str, Any]:
