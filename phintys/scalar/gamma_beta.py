@@ -95,7 +95,7 @@ def _gammaln_increment(n: Any, x: Any, h: Any) -> Any:
     """`phintys.scalar.numeric.gammaln_increment` in native instructions: in float64."""
     dtype = n.dtype(x)
     x, h = (n.cast(v, "float64") for v in (x, h))
-    short = n.le(n.abs(h), n.abs(x))
+    short = n.and_(n.le(h, x), n.ge(h, n.mul(n.const(-0.5, x), x)))
 
     def near(x: Term, h: Term) -> Term:
         logs = (lambda t: Term(n, n.log(t.value)), lambda t: Term(n, n.log1p(t.value)))

@@ -36,7 +36,7 @@ def _power_falls(first: Any, second: Any) -> list[Any]:
 
 
 def gammaln(log: Any, log1p: Any, x: Any, h: Any) -> Any:
-    """gammaln(x + h) - gammaln(x) for positive x and x + h, with ``|h| <= x``."""
+    """gammaln(x + h) - gammaln(x) for positive x, with ``-x / 2 <= h <= x``."""
     growth: Any = 0.0
     for k in range(_STEPS):
         ratio = h / (x + float(k))

@@ -151,7 +151,7 @@ def gammaln_increment(x: Any, h: Any) -> Any:
     from scipy import special
 
     x, h = (np.asarray(v, "float64") for v in (x, h))
-    near, x_, h_ = _positive_step(x, np.where(np.abs(h) <= np.abs(x), h, np.nan))
+    near, x_, h_ = _positive_step(x, np.where((h <= x) & (h >= -0.5 * x), h, np.nan))
     apart = special.gammaln(x + h) - special.gammaln(x)
     return np.where(near, increments.gammaln(np.log, np.log1p, x_, h_), apart)
 

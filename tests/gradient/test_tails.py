@@ -93,6 +93,19 @@ def test_narrow_floats():
         np.testing.assert_allclose(found, [1, 0.5 - 2 / np.sqrt(np.pi), -24.0825], rtol=2e-3)
 
 
+def test_increments_of_gammaln():
+    """Steps of any size, also those that end next to 0."""
+    x = np.array([828.0, 109, 561, 1e5, 900, 1e8, 1.0, 3.0, 1.0])
+    h = np.array([-825.0, -108, -560, -99998, -300, 2.5, -0.5, -1.6, 30.0])
+    u, v = pt.dvectors("u", "v")
+    found = phintys.function([u, v], pt.gammaln(u + v) - pt.gammaln(u))(x, h)
+    expected = [float(exact.loggamma(a + b) - exact.loggamma(a)) for a, b in zip(x, h)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    slope = phintys.function([u, v], grad((pt.gammaln(u + v) - pt.gammaln(u)).sum(), u))(x, h)
+    expected = [float(exact.digamma(a + b) - exact.digamma(a)) for a, b in zip(x, h)]
+    np.testing.assert_allclose(slope, expected, rtol=1e-12)
+
+
 def test_products_and_determinants():
     """Numbers that underflow, in one function with their derivatives."""
     v, m, s = pt.dvector(), pt.dmatrix(), pt.dscalar()
