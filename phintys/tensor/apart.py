@@ -169,6 +169,28 @@ def number(v: Variable) -> float | None:
     return None if value is None else float(value.item())
 
 
+def number_like(value: float, like: Variable) -> Variable:
+    """A number in the dtype of ``like``."""
+    return constant(np.asarray(value, like.type.dtype))
+
+
+def coefficient(x: Variable) -> tuple[float, Variable]:
+    """A number and a variable whose product ``x`` is."""
+    factor = 1.0
+    while True:
+        name, inputs = function_of(x)
+        if name == "neg":
+            factor, x = -factor, inputs[0]
+        elif name == "mul" and len(inputs) == 2 and (known := number(inputs[0])) is not None:
+            factor, x = factor * known, inputs[1]
+        elif name == "mul" and len(inputs) == 2 and (known := number(inputs[1])) is not None:
+            factor, x = factor * known, inputs[0]
+        elif name == "true_div" and (known := number(inputs[1])):
+            factor, x = factor / known, inputs[0]
+        else:
+            return factor, x
+
+
 def _sum_of(terms: Sequence[Term]) -> Variable:
     """The sum of terms, of which common factors are taken out."""
     first = terms[0].powers

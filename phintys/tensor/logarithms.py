@@ -16,12 +16,12 @@ from collections.abc import Callable, Container, Sequence
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
+from phintys.tensor.apart import coefficient
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
 from phintys.tensor.power_sums import is_written
 from phintys.tensor.scaled import (
     Gain,
     Scaled,
-    coefficient,
     composition_of,
     constant_log,
     is_float,

@@ -15,8 +15,7 @@ import numpy as np
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
-from phintys.tensor.apart import number
-from phintys.tensor.convert import constant
+from phintys.tensor.apart import number, number_like
 from phintys.tensor.elemwise import function_of, functions
 
 #: Parts of a sum that are looked at, at most.
@@ -63,11 +62,11 @@ def power_sum(x: Variable, more: float = 0.0) -> PowerSum | None:
     sizes: list[Variable | None] = [_size(p, positive) for p in powers]
     written: list[Variable] = []
     for p in powers:
-        written.append(functions.mul(_number(p.weight, x), _as_written(p, positive)))
+        written.append(functions.mul(number_like(p.weight, x), _as_written(p, positive)))
     if rest:
         weights.append(rest)
         sizes.append(None)
-        written.append(_number(rest, x))
+        written.append(number_like(rest, x))
     exponent, factor = _stable(weights, sizes, x)
     return PowerSum(exponent, factor, positive, functions.add(*written))
 
@@ -130,20 +129,20 @@ def _stable(
         return _of_two_opposite(weights[0], sizes[0], sizes[1], like)
     if all(w > 0 for w in weights):
         exponents = [
-            functions.add(_number(np.log(w), like), s) if s is not None and w != 1 else s
+            functions.add(number_like(np.log(w), like), s) if s is not None and w != 1 else s
             for w, s in zip(weights, sizes, strict=True)
         ]
         exponents = [
-            _number(np.log(w), like) if s is None else s for w, s in zip(weights, exponents)
+            number_like(np.log(w), like) if s is None else s for w, s in zip(weights, exponents)
         ]
         return _log_of_sum(exponents), None
-    zero = _number(0, like)
+    zero = number_like(0, like)
     known = [zero if s is None else s for s in sizes]
     top = disconnected_grad(reduce(functions.maximum, known))
     rests = [functions.expm1(functions.sub(s, top)) for s in known]
-    parts = [functions.mul(_number(w, like), r) for w, r in zip(weights, rests, strict=True)]
+    parts = [functions.mul(number_like(w, like), r) for w, r in zip(weights, rests, strict=True)]
     total = sum(weights)
-    return top, functions.add(*([_number(total, like)] if total else []), *parts)
+    return top, functions.add(*([number_like(total, like)] if total else []), *parts)
 
 
 def _log_of_sum(exponents: list[Variable]) -> Variable:
@@ -160,7 +159,7 @@ def _of_two_opposite(
     """``weight * (exp(first) - exp(second))``."""
     if weight < 0:
         first, second, weight = second, first, -weight
-    scale = [] if weight == 1 else [_number(weight, like)]
+    scale = [] if weight == 1 else [number_like(weight, like)]
     if second is None and first is not None:
         return None, functions.mul(*scale, functions.expm1(first)) if scale else functions.expm1(
             first
@@ -172,7 +171,3 @@ def _of_two_opposite(
         gap = functions.switch(functions.eq(second, -np.inf), -np.inf, apart)
     part = functions.neg(functions.expm1(gap))
     return first, functions.mul(*scale, part) if scale else part
-
-
-def _number(value: float, like: Variable) -> Variable:
-    return constant(np.asarray(value, like.type.dtype))

@@ -19,7 +19,7 @@ import numpy as np
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
-from phintys.tensor.apart import number
+from phintys.tensor.apart import coefficient, number
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
@@ -410,23 +410,6 @@ def _gain_of_sum(node: Apply) -> Gain:
             if abs(factor) == abs(known) and form in core.owner.op.scalar_op.logs:
                 return Gain.OF_SUM
     return Gain.NOTHING
-
-
-def coefficient(x: Variable) -> tuple[float, Variable]:
-    """A number and a variable whose product ``x`` is."""
-    factor = 1.0
-    while True:
-        name, inputs = function_of(x)
-        if name == "neg":
-            factor, x = -factor, inputs[0]
-        elif name == "mul" and len(inputs) == 2 and (known := number(inputs[0])) is not None:
-            factor, x = factor * known, inputs[1]
-        elif name == "mul" and len(inputs) == 2 and (known := number(inputs[1])) is not None:
-            factor, x = factor * known, inputs[0]
-        elif name == "true_div" and (known := number(inputs[1])):
-            factor, x = factor / known, inputs[0]
-        else:
-            return factor, x
 
 
 def _weighted_sum(given: Sequence[Scaled], node: Apply) -> Scaled:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, difference, looked_through, number
-from phintys.tensor.convert import constant
+from phintys.tensor.apart import Atom, coefficient, difference, looked_through, number, number_like
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions
 
 #: Parts of a sum that are looked at, at most.
@@ -172,7 +171,7 @@ def _shares(x: Variable) -> tuple[float, list[Share]] | None:
             stack += [(s, Atom(w, moves)) for s, w in zip(signs, inputs, strict=True)]
         elif v.owner is not None and type(v.owner.op) is DimShuffle:
             stack.append((factor, Atom(v.owner.inputs[0], (*moves, v.owner.op))))
-        elif (scaled := _scaled(name, inputs)) is not None:
+        elif (scaled := coefficient(v))[1] is not v:
             stack.append((factor * scaled[0], Atom(scaled[1], moves)))
         else:
             share = _share(v)
@@ -181,19 +180,6 @@ def _shares(x: Variable) -> tuple[float, list[Share]] | None:
             lowest, (weight, name, at) = share
             total += factor * lowest
             shares.append(Share(factor * weight, name, Atom(at, moves).value()))
-    return None
-
-
-def _scaled(name: str | None, inputs: list[Variable]) -> tuple[float, Variable] | None:
-    """A number and a variable whose product a function is."""
-    if name == "neg":
-        return -1.0, inputs[0]
-    if name == "mul" and len(inputs) == 2:
-        for x, y in (inputs, inputs[::-1]):
-            if (known := number(x)) is not None:
-                return known, y
-    if name == "true_div" and (known := number(inputs[1])):
-        return 1 / known, inputs[0]
     return None
 
 
@@ -226,11 +212,7 @@ def exponent_beside_one(v: Variable) -> Variable | None:
 
 
 def _times(factor: float, x: Variable) -> Variable:
-    return x if factor == 1 else functions.mul(_number(factor, x), x)
-
-
-def _number(value: float, like: Variable) -> Variable:
-    return constant(np.asarray(value, like.type.dtype))
+    return x if factor == 1 else functions.mul(number_like(factor, x), x)
 
 
 # ------------------------------------------------------------- the normal distribution
@@ -253,12 +235,12 @@ def _short_interval(middle: Variable, half: Variable) -> Variable:
     """The logarithm of the probability between ``middle - half`` and ``middle + half``."""
     pairs = []
     for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
-        moved = functions.mul(half, _number(point, half))
+        moved = functions.mul(half, number_like(point, half))
         bell = functions.exp(functions.mul(-0.5, functions.sqr(moved)))
         both_sides = functions.cosh(functions.mul(middle, moved))
-        pairs.append(functions.mul(_number(weight, half), bell, both_sides))
+        pairs.append(functions.mul(number_like(weight, half), bell, both_sides))
     density = functions.mul(-0.5, functions.sqr(middle))
-    beside = _number(0.5 * math.log(2 / math.pi), half)
+    beside = number_like(0.5 * math.log(2 / math.pi), half)
     return functions.add(density, beside, functions.log(half), functions.log(functions.add(*pairs)))
 
 
@@ -274,7 +256,7 @@ def _gap(above: Variable, below: Variable, apart: Variable) -> Variable:
     """``log_ndtr(below) - log_ndtr(above)``; of two arguments below 0 without their squares."""
     tail = functions.lt(above, 0)
     first, second = functions.switch(tail, above, -1), functions.switch(tail, below, -2)
-    root = _number(-math.sqrt(0.5), above)
+    root = number_like(-math.sqrt(0.5), above)
     scaled = [functions.log(functions.erfcx(functions.mul(root, v))) for v in (second, first)]
     squares = functions.mul(0.5, apart, functions.add(first, second))
     first, second = functions.switch(tail, 0, above), functions.switch(tail, -1, below)
