@@ -66,7 +66,7 @@ def columns(backend: str) -> list[Column]:
     """What is run on a backend: a sample for those that compile slowly, unless `FULL`.
 
     The sample has one column in float64 and one in another dtype of each op; one of the two, and of
-    every fourth op, for Numba, which compiles most slowly.
+    every eighth op, for Numba, which compiles most slowly.
     """
     if FULL or backend not in SAMPLED:
         return all_columns()
@@ -83,7 +83,7 @@ def columns(backend: str) -> list[Column]:
         sample = [part[k % len(part)] for part in (doubles, others) if part]
         if backend == "numba":
             one = sample[k % len(sample)]
-            sample = [one] if is_first(backend, one) or (k >> 8) % 2 == 0 else []
+            sample = [one] if is_first(backend, one) or (k >> 8) % 8 == 0 else []
         found += sample
     return found
 
