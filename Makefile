@@ -27,9 +27,8 @@ INSTALL := $(BIN)/python -m pip install --quiet $(EXACT)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 PYRIGHT := $(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 # a target in the environment with PyMC, on the newest Python of those that PyMC is for
-ON_PYMC = found=$$($(PYTHON) tools/pythons.py pymc) && set -- $$found && \
-	$(MAKE) PYTHON=$$2 CONSTRAINTS=constraints/pymc-python$$1.txt
-IN_PYMC = $(ON_PYMC) VENV=.venv-pymc
+IN_PYMC = found=$$($(PYTHON) tools/pythons.py pymc) && set -- $$found && \
+	$(MAKE) PYTHON=$$2 VENV=.venv-pymc CONSTRAINTS=constraints/pymc-python$$1.txt
 PYMC_EXAMPLE := examples/pymc_hierarchical.py demo-output
 # Processes that tests start do not compile the package again, and the tree stays clean.
 export PYTHONDONTWRITEBYTECODE :=
@@ -39,7 +38,7 @@ export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/pycache
 .NOTPARALLEL:
 .PHONY: help demo pymc pymc-only bench-pymc bench-pymc-only test checks test-only test-rest test-all \
 	quick map planted test-tenth test-newest test-oldest test-arm test-pymc test-pymc-only \
-	test-neighbours test-neighbours-only constraints fuzz array-api lint types docs bench size clean
+	constraints fuzz array-api lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
@@ -58,10 +57,10 @@ $(VENV)/test: $(MADE) $(CONSTRAINTS) pyproject.toml
 	$(INSTALL) --editable '.[$(EXTRAS)]'
 	touch $@
 
-$(VENV)/pymc $(VENV)/neighbours: $(MADE) $(CONSTRAINTS) pyproject.toml
+$(VENV)/pymc: $(MADE) $(CONSTRAINTS) pyproject.toml
 	$(INSTALL) --editable '.[test]'
 	$(BIN)/python -m phintys.compat enable pytensor
-	$(INSTALL) --group $(@F)
+	$(INSTALL) --group pymc
 	$(BIN)/python -m pip check
 	touch $@
 
@@ -125,12 +124,6 @@ test-pymc:  ## run the tests of PyMC on this package, in .venv-pymc: our own and
 test-pymc-only: $(VENV)/pymc
 	$(PYTEST) tests/pymc
 	$(BIN)/python -m tests.pymc.shipped
-
-test-neighbours:  ## run the tests of packages around PyMC on this package, in .venv-neighbours
-	$(ON_PYMC) VENV=.venv-neighbours test-neighbours-only
-
-test-neighbours-only: $(VENV)/neighbours
-	$(PYTEST) tests/pymc/test_pymc_neighbours.py
 
 constraints: $(MADE)  ## write the files of exact versions, for each Python
 	$(INSTALL) packaging

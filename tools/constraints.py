@@ -2,7 +2,7 @@
 
 ``constraints/python3.XX.txt`` has the newest releases for that Python, ``oldest3.XX.txt`` the
 oldest NumPy and SciPy that this package allows and that have wheels, and what the tests need,
-``pymc-python3.XX.txt`` what those with PyMC have. pip resolves them, from wheels alone. A
+``pymc-python3.XX.txt`` what the environment with PyMC has. pip resolves them, from wheels alone. A
 Python that is not here is described to pip; then markers of requirements are those of the newest
 Python that is here.
 
@@ -46,9 +46,8 @@ def main(versions: list[str]) -> None:
         oldest = [_oldest(python, r) for r in needed if Requirement(r).name in OLDEST]
         _write(f"oldest{version}", python, [*needed, *extras["test"], *oldest])
         if version in PYMC:
-            groups = everything["dependency-groups"].values()
-            around = [r for group in groups for r in group if isinstance(r, str)]
-            _write(f"pymc-python{version}", python, [*needed, *extras["test"], *around])
+            group = everything["dependency-groups"]["pymc"]
+            _write(f"pymc-python{version}", python, [*needed, *extras["test"], *group])
 
 
 def _declared(classifiers: list[str]) -> list[str]:
