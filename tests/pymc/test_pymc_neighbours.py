@@ -1,4 +1,4 @@
-"""Packages around PyMC run on this package: other samplers of it, Bambi, trees.
+"""Packages around PyMC run on this package: other samplers, Bambi, trees, pymc-extras.
 
 Each test needs one of them, and is skipped where that is not installed.
 """
@@ -82,6 +82,31 @@ def test_bambi(formula, family, low, high):
     model.predict(trace, kind="response")
     (drawn,) = trace.posterior_predictive.data_vars.values()
     assert drawn.shape == (2, 200, 80)
+
+
+def test_marginalized_mixture():
+    """The probabilities of components that were summed out are those of the data."""
+    extras = needed("pymc_extras")
+    rng = np.random.default_rng(1)
+    y = np.concatenate([rng.normal(-2, 1, 60), rng.normal(3, 1, 40)])
+    with pm.Model() as model:
+        weights = pm.Dirichlet("weights", np.ones(2))
+        means = pm.Normal("means", [-1.0, 1.0], 3.0, shape=2)
+        component = pm.Categorical("component", p=weights, shape=len(y))
+        pm.Normal("y", means[component], 1.0, observed=y)
+    with extras.marginalize(model, ["component"]) as marginal:
+        trace = pm.sample(200, tune=200, chains=1, **QUIET)
+    posterior = extras.recover_marginals(trace, model=marginal, random_seed=1).posterior
+    np.testing.assert_allclose(posterior["weights"].mean(("chain", "draw")), [0.6, 0.4], atol=0.05)
+    np.testing.assert_allclose(posterior["component"].mean(("chain", "draw")), y > 0.5, atol=0.5)
+
+
+def test_laplace_approximation():
+    """Of a normal posterior it is exact."""
+    extras = needed("pymc_extras")
+    with groups() as model:
+        trace = extras.fit_laplace(model=model, random_seed=1, progressbar=False)
+    check(trace.posterior)
 
 
 @pytest.mark.parametrize("likelihood", ["normal", "bernoulli"])
