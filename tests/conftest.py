@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ from hypothesis import settings
 from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused
+
+# Folders of tests/backends have the names of frameworks, and would be packages where these are not
+# installed.
+for _name in ("jax", "numba"):
+    _spec = find_spec(_name)
+    if _spec is None or _spec.loader is None:
+        sys.modules[_name] = None  # type: ignore[assignment]
 
 # Numba and JAX read them when they are imported, also in processes that tests start: less time in
 # LLVM

@@ -1,7 +1,7 @@
 """``quick_run.py RECORD DEADLINE MODULE...``: runs test modules in this order, until a deadline.
 
-Pytest would collect all modules before it runs the first test.  Here each module is collected when
-the tests of those before it have run.
+Pytest would collect all modules before it runs the first test.  Here each module has a session of
+its own, which starts when that of the module before has ended.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import TextIO
 
@@ -18,6 +19,8 @@ import pytest
 OPTIONS = ["-m", "not rest", "-p", "no:cacheprovider", "-o", "console_output_style=classic"]
 # modules of a backend whose framework is missing
 OPTIONS += ["--doctest-ignore-import-errors"]
+#: all tests passed, or all were skipped or deselected
+PASSED = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
 class Run:
@@ -27,29 +30,22 @@ class Run:
     "began" and the test.  So it is complete even if a test ends the process.
     """
 
-    def __init__(self, deadline: float, record: TextIO, clock: Callable[[], float]) -> None:
-        self.deadline, self.record, self.clock = deadline, record, clock
-        self.modules: list[str] = []
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        self.modules, config.args = config.args, []
+    def __init__(
+        self, module: str, deadline: float, record: TextIO, clock: Callable[[], float]
+    ) -> None:
+        self.module, self.deadline, self.record, self.clock = module, deadline, record, clock
+        self.is_late = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        items = self.items(session)
-        item = next(items, None)
-        while item is not None and self.clock() < self.deadline:
-            following = next(items, None)
+        self.note("collected", self.module, len(session.items))
+        for item, following in zip_longest(session.items, session.items[1:]):
+            self.is_late = self.clock() >= self.deadline
+            if self.is_late:
+                break
             self.note("began", item.nodeid)
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            item = following
         return True
-
-    def items(self, session: pytest.Session) -> Iterator[pytest.Item]:
-        for module in self.modules:
-            tests = session.perform_collect([module])
-            self.note("collected", module, len(tests))
-            yield from tests
 
     def note(self, *entry: str | int) -> None:
         print(json.dumps(entry), file=self.record, flush=True)
@@ -58,9 +54,16 @@ class Run:
 def run(
     modules: list[str], deadline: float, path: Path, clock: Callable[[], float] = time.time
 ) -> int:
-    """The exit status of pytest."""
+    """The exit status of pytest: that of a module whose tests did not all pass."""
+    statuses = [pytest.ExitCode.OK]
     with path.open("w") as record:
-        return pytest.main([*OPTIONS, *modules], plugins=[Run(deadline, record, clock)])
+        for module in modules:
+            session = Run(module, deadline, record, clock)
+            statuses.append(pytest.main([*OPTIONS, module], plugins=[session]))
+            if session.is_late:
+                break
+    failed = [status for status in statuses if status not in PASSED]
+    return int(max(failed, default=pytest.ExitCode.OK))
 
 
 if __name__ == "__main__":

@@ -165,14 +165,20 @@ def test_without_git_there_are_no_changes(root, monkeypatch):
 MODULES = {
     "test_a.py": "def test_1(): pass\n\ndef test_2(): assert False, 'of 2'\n",
     "test_b.py": "import pytest\npytest.skip('of b', allow_module_level=True)\n",
-    "test_c.py": "def test_3(): pass\n\ndef test_4(): pass\n",
+    "inner/deep/test_c.py": "def test_3(three): assert three == 3\n\ndef test_4(): pass\n",
     "test_d.py": "import missing\n",
     "examples.py": "import missing\n",
 }
 
 
+#: fixtures of a folder
+CONFTEST = "import pytest\n\n@pytest.fixture\ndef three(): return 3\n"
+
+
 def run_modules(folder: Path, ticks: int) -> tuple[int, Record, str]:
     """Runs these modules with a clock that counts how often it is read."""
+    (folder / "inner/deep").mkdir(parents=True)
+    (folder / "inner/conftest.py").write_text(CONFTEST)
     for name, text in MODULES.items():
         (folder / name).write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --doctest-modules\n")
@@ -195,10 +201,11 @@ def test_modules_are_run_one_after_the_other(tmp_path, monkeypatch):
     status, record, output = run_modules(tmp_path, 100)
     assert status == 1
     assert "of 2" in output and "No module named 'missing'" in output
+    assert "fixture 'three' not found" not in output
     empty = {"test_b.py": 0, "test_d.py": 0, "examples.py": 0}
-    assert record.collected == {"test_a.py": 2, "test_c.py": 2, **empty}
-    names = ["a.py::test_1", "a.py::test_2", "c.py::test_3", "c.py::test_4"]
-    assert record.began == [f"test_{name}" for name in names]
+    assert record.collected == {"test_a.py": 2, "inner/deep/test_c.py": 2, **empty}
+    inner = ["inner/deep/test_c.py::test_3", "inner/deep/test_c.py::test_4"]
+    assert record.began == ["test_a.py::test_1", "test_a.py::test_2", *inner]
     assert summary(list(MODULES), [record], 1).endswith("nothing is left")
 
 
@@ -215,7 +222,7 @@ def test_processes_that_fail_or_end_are_reported(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "test_a.py").write_text("import os\n\ndef test_1(): os._exit(7)\n")
-    (tmp_path / "test_b.py").write_text(MODULES["test_c.py"])
+    (tmp_path / "test_b.py").write_text("def test_3(): pass\n\ndef test_4(): pass\n")
     (tmp_path / "test_c.py").write_text("def test_5(): pass\n")
     modules, now = ["test_a.py", "test_b.py", "test_c.py"], time.time()
     assert run_all(tmp_path, modules[1:], now, now + 1000) == 0
