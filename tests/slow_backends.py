@@ -4,7 +4,7 @@ A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=fu
 that are named on the command line, all of them run.  Otherwise tests that have many run some: on C
 and JAX a share, chosen by the hash of the case's name, so that other cases may come and go; on
 NUMBA those that ``numba_cases.txt`` names, and those that are the only ones of their tests, except
-if it says ``not``.  ``make test`` runs one case of each test on C and on JAX, if not all are marked
+if it says ``not``; of a test that it says ``not`` of, none.  ``make test`` runs one case of each test on C and on JAX, if not all are marked
 ``rest``, and leaves all others to ``make test-rest``.  Cases marked ``full`` do not run either.
 """
 
@@ -50,6 +50,8 @@ def chosen(cases: Iterable[str], backend: str, named: frozenset[str]) -> list[st
         if there are several cases on NUMBA and none is named
     """
     found = list(cases)
+    if backend == "NUMBA" and f"not {found[0].partition('[')[0]}" in named:
+        return []
     if len(found) == 1:
         return [c for c in found if f"not {c}" not in named]
     if backend != "NUMBA":
@@ -92,7 +94,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         {item.nodeid for item in items if item.get_closest_marker(name)}
         for name in ("full", "rest")
     )
-    left, rest = split(slow, named_cases(), full | dear)
+    named = named_cases()
+    if lost := sorted(full & named):
+        raise pytest.UsageError(f"{NAMED.name} names cases that are full: {lost}")
+    left, rest = split(slow, named, full | dear)
     left |= full
     for item in items:
         if item.nodeid in rest:

@@ -42,5 +42,8 @@ def test_cases_on_numba_are_named():
     assert split(cases("NUMBA", 3), frozenset([first])) == ({*others}, {first})
     assert split(cases("NUMBA", 1), frozenset()) == (set(), {first})
     assert split(cases("NUMBA", 1), frozenset([f"not {first}"])) == ({first}, set())
+    nothing = frozenset(["not test_x.py::test"])
+    assert split(cases("NUMBA", 3), nothing) == ({first, *others}, set())
+    assert len(split(cases("JAX", 3), nothing)[0]) < 3
     with pytest.raises(pytest.UsageError, match="numba_cases"):
         split(cases("NUMBA", 3), frozenset())
