@@ -443,3 +443,13 @@ def test_long_lengths_of_branches_are_not_computed_to_compare_them():
     f = phintys.function([condition, x], ifelse(condition, z, 2 * x))
     assert [type(step) for step in f.program.steps] == [Branch]
     np.testing.assert_array_equal(f(True, np.ones(20)), np.ones(20))
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("second", [False, True])
+def test_gradients_of_sums_of_choices_with_other_conditions(first, second):
+    u, p, q = pt.dscalar("u"), pt.bscalar("p"), pt.bscalar("q")
+    v = u * 2.0
+    g = phintys.grad(ifelse(p, v * v, 3 * u) + ifelse(q, v * 3.0, u * 5), u)
+    found = phintys.function([p, q, u], g)(first, second, 2.0)
+    assert found == (16 if first else 3) + (6 if second else 5)

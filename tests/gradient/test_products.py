@@ -178,6 +178,9 @@ def test_hessian():
     np.testing.assert_allclose(h, h.T, rtol=1e-12)
     p = evaluate(hessian_vector_product(cost, v, u), [v, u], [V, V**2])
     np.testing.assert_allclose(h @ V**2, p, rtol=1e-12)
+    square = v**2
+    of_a_constant = hessian((square * v).sum(), v, consider_constant=[square])
+    np.testing.assert_array_equal(evaluate(of_a_constant, [v], [V]), np.zeros((4, 4)))
     linear = evaluate(hessian((v * 2).sum(), v), [v], [V])
     np.testing.assert_array_equal(linear, np.zeros((4, 4)))
     assert [type(hessian(cost, form([v]))) for form in (list, tuple)] == [list, tuple]

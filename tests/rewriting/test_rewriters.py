@@ -425,6 +425,11 @@ def test_expressions_outside_a_graph() -> None:
     outside = mul(const(7), f(x))
     (merged,) = pre_constant_merge(fgraph, [outside])
     assert merged is outside and outside.owner.inputs[0] is inside
+    both = FunctionGraph([x], [mul(add(x, const(7)), add(f(x), const(7)))], clone=False)
+    before = [node.inputs[:] for node in both.toposort()]
+    pre_constant_merge(both, [f(both.outputs[0])])
+    assert [node.inputs for node in both.toposort()] == before  # those inside stay
+    both.check_integrity()
     fold = node_rewriter([neg])(
         lambda fgraph, node: (
             [const(-node.inputs[0].data)] if isinstance(node.inputs[0], Constant) else False
