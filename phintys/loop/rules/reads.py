@@ -14,10 +14,11 @@ from phintys.graph.variable import Apply, Variable
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import rows_of_buffer
 from phintys.loop.whole import Whole
-from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.elemwise import Elemwise, functions
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.lengths import Lengths
+from phintys.tensor.raise_op import CheckAndRaise
 from phintys.tensor.rules.match import scalar_op_name
 from phintys.tensor.rules.reading import index_of, read
 from phintys.tensor.shape import ScalarFromTensor, Shape_i, TensorFromScalar, shape_i
@@ -157,6 +158,33 @@ class Read(NamedTuple):
         a: Any
         a, b = (p if j is None else _at(new, j) for p, j in zip(given, self.bounds))
         return read(new, [slice(a, b, first.step) if isinstance(first, slice) else a, *others])
+
+
+class Uncut(NamedTuple):
+    """A read of all rows but the first one, of a result that has one row now, the last."""
+
+    node: Apply
+
+    def of(self, new: Any) -> Variable:
+        """The row."""
+        return new
+
+
+class LastState(NamedTuple):
+    """A read of the last row, which must be that after a step."""
+
+    node: Apply
+    steps: Variable
+
+    def of(self, new: Any) -> Variable:
+        """The row; an IndexError if there are no steps."""
+        last = read(new, [-1, *index_of(self.node)[1:]])
+        return CheckAndRaise(IndexError, NO_STEPS)(last, functions.gt(self.steps, 0))
+
+
+#: a read of a result that has fewer rows now
+AnyRead = Read | Uncut | LastState
+NO_STEPS = "A loop of no steps has no last row; phintys.foldl gives the initial value then."
 
 
 def _at(v: Any, distance: int) -> Any:
