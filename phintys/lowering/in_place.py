@@ -70,7 +70,7 @@ def _overwrites_as_it_reads(
 def passed_on(step: Step, old: Slot, new: Slot) -> list[tuple[Program, Slot, Slot]]:
     """Inner Programs that take a slot and give another one, each with its slots for these.
 
-    There are none if the step is no loop that has them as a state, and no branch, or uses one again.
+    There are none if the step is no loop with them as a state, and no branch, or uses one again.
     """
     reads = [s for s in step_reads(step) if s is old]
     writes = [s for s in step_writes(step) if s is new]

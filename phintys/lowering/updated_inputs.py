@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -215,74 +216,77 @@ def _at_operand(inst: Inst, place: Mapping[int, int]) -> Inst:
 
 
 class _Divided:
-    """A kernel divided in two: one computes, the other writes.
+    """A kernel divided in two, of which only the first one reads the inputs.
 
-    The first one stores numbers in memory of their own, one for each point of the outer loops: the
-    new elements, and positions, that depend on what is overwritten.  It also stores whatever else
-    the kernel stores.  The second one computes the others again.
+    The second one does what depends on ``written`` outputs, or writes to them.  The first one
+    stores what that needs of the inputs in memory of its own, a number for each point of the outer
+    loops, and does the rest.
     """
 
     def __init__(
         self, kernel: Kernel, read: set[Slot], written: set[Slot], numbers: Iterator[int]
     ) -> None:
-        self.kernel, self.numbers = kernel, numbers
-        self.overwritten = read | written
-        self.effects = [
-            p
-            for p, inst in enumerate(kernel.body)
-            if inst.op in ("store", "accumulate") and self._slot(inst) in written
-        ]
+        self.kernel, self.numbers, self.written = kernel, numbers, written
+        self.depending = self._depending(read)  # on inputs, or on reductions
+        self.late = self._depending(written)  # on outputs
+        effects = [p for p, i in enumerate(kernel.body) if i.op in ("store", "accumulate")]
+        self.effects = [p for p in effects if p in self.late or self._slot(p) in written]
+        self.others = [p for p in range(len(kernel.body)) if p not in self.late | {*self.effects}]
         self.dims = kernel.dims[: kernel.split]
         self.operands = list(kernel.operands)
         self.memory: dict[int, int] = {}  # position of a value -> the operand that holds it
 
     def kernels(self) -> list[Kernel] | None:
-        """The two kernels; None if an effect is in an inner loop, or in a ragged one."""
-        if not all(map(self._is_outside, self.effects)):
-            return None
+        """The two kernels; None if the second one would need an inner loop, or a ragged one."""
         body = self.kernel.body
-        args = dict.fromkeys(a for p in self.effects for a in body[p].args)
-        kept = [a for a in args if not self._depends(a)]
-        for a in args:
-            if a not in kept:
-                self._keep(a)
-        stores = [Inst("store", body[a].dtype, (a,), n) for a, n in self.memory.items()]
-        first = self._kernel(self.kernel.dims, self.operands)
-        place = {p: k for k, p in enumerate(p for p in range(len(body)) if p not in self.effects)}
-        others = [_moved(body[p], place) for p in place]
-        first = _with_body(first, [*others, *(_moved(inst, place) for inst in stores)])
+        again = self._computed_again()
+        if not self.memory or not all(map(self._is_outside, [*self.effects, *again])):
+            return None
+        first = replace(self.kernel, operands=tuple(self.operands))
+        place = {p: k for k, p in enumerate(self.others)}
+        stores = [Inst("store", body[a].dtype, (place[a],), n) for a, n in self.memory.items()]
+        first = _with_body(first, [*(_moved(body[p], place) for p in self.others), *stores])
         outer = [o._replace(strides=o.strides[: self.kernel.split]) for o in self.operands]
         second = Kernel(self.dims, len(self.dims), tuple(outer), ())
-        return [first, _with_body(second, self._writing(kept))]
+        return [first, _with_body(second, self._writing(again))]
 
-    def _kernel(self, dims: tuple[Dim, ...], operands: Sequence[Operand]) -> Kernel:
-        return Kernel(dims, self.kernel.split, tuple(operands), (), ragged=self.kernel.ragged)
+    def _slot(self, place: int) -> Slot | None:
+        number = self.kernel.body[place].operand
+        return self.kernel.operands[number].slot if number >= 0 else None
 
-    def _slot(self, inst: Inst) -> Slot | None:
-        return self.kernel.operands[inst.operand].slot if inst.operand >= 0 else None
+    def _depending(self, slots: set[Slot]) -> set[int]:
+        """The instructions that depend on loads of slots."""
+        found: set[int] = set()
+        for p, inst in enumerate(self.kernel.body):
+            loads = inst.op == "load" and self._slot(p) in slots
+            if loads or not found.isdisjoint(inst.args):
+                found.add(p)
+        return found
 
     def _is_outside(self, place: int) -> bool:
-        """Whether an effect happens once for each point of the outer loops, none of them ragged."""
+        """Whether an instruction is in outer loops alone, none of them ragged."""
+        if self.kernel.body[place].op == "reduce":
+            return False
         if not self.kernel.is_reducing:
             return self.kernel.ragged is None
         plan = schedule(self.kernel)
         return not any(place in level for phase in plan.phases for level in phase.levels[1:])
 
-    def _depends(self, place: int) -> bool:
-        """Whether a value depends on what is overwritten, or on a reduction."""
-        insts = [self.kernel.body[p] for p in self._needed([place])]
-        return any(i.op == "reduce" or self._slot(i) in self.overwritten for i in insts)
-
-    def _needed(self, places: Iterable[int]) -> list[int]:
-        """The instructions that some depend on, with these, in order."""
-        needed: set[int] = set()
-        todo = list(places)
+    def _computed_again(self) -> list[int]:
+        """What the second kernel computes before its effects; gives memory to what it loads."""
+        found: set[int] = set()
+        todo = [a for p in self.effects for a in self.kernel.body[p].args]
         while todo:
             p = todo.pop()
-            if p not in needed:
-                needed.add(p)
-                todo += self.kernel.body[p].args
-        return sorted(needed)
+            if p in found or p in self.memory:
+                continue
+            inputs = p in self.depending or self.kernel.body[p].op == "reduce"
+            if inputs and p not in self.late:
+                self._keep(p)
+                continue
+            found.add(p)
+            todo += self.kernel.body[p].args
+        return sorted(found)
 
     def _keep(self, place: int) -> None:
         """Give a value memory."""
@@ -291,17 +295,17 @@ class _Divided:
         self.memory[place] = len(self.operands)
         self.operands.append(Operand(slot, (*_contiguous(self.dims), *inner), ZERO))
 
-    def _writing(self, kept: Iterable[int]) -> list[Inst]:
+    def _writing(self, again: Iterable[int]) -> list[Inst]:
         """The body of the second kernel."""
         place: dict[int, int] = {}
         found: list[Inst] = []
-        for p in self._needed(kept):
-            place[p] = len(found)
-            found.append(_moved(self.kernel.body[p], place))
         for p, number in self.memory.items():
             place[p] = len(found)
             found.append(Inst("load", self.kernel.body[p].dtype, (), number))
-        return [*found, *(_moved(self.kernel.body[p], place) for p in self.effects)]
+        for p in sorted([*again, *self.effects]):  # loads before what is stored then
+            place[p] = len(found)
+            found.append(_moved(self.kernel.body[p], place))
+        return found
 
 
 def _moved(inst: Inst, place: Mapping[int, int]) -> Inst:

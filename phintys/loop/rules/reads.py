@@ -201,15 +201,26 @@ def rows_at_end(
     """How many rows at the end all uses of a result together need, and its reads; None if unknown.
 
     A part ``x[s:]`` of which only rows at the end are read needs ``s`` further rows, so that the
-    reads still fail if there are fewer steps.
+    reads still fail if there are fewer steps.  In reverse order the rows are those at the start.
     """
     reads: list[Read] = []
-    most, todo = 0, [(out, 0, length)]
-    for v, before, n in todo:
+    most, todo = 0, [(out, 0, length, False)]
+    for v, before, n, in_reverse in todo:
         for client, _ in fgraph.clients[v]:
             if type(client.op) is not Subtensor or client.inputs[0] is not v:
                 return None
             first = index_of(client)[0]
+            if in_reverse:
+                stop = _stop(first)
+                if stop is None:
+                    return None
+                most = max(most, before + stop)
+                reads.append(Read(client))
+                continue
+            if is_reverse(first):
+                reads.append(Read(client))
+                todo.append((client.outputs[0], before, n, True))
+                continue
             found = _from_end(first, n, numbers)
             if found is not None:
                 rows, bounds = found
@@ -222,8 +233,14 @@ def rows_at_end(
             missing, bounds = cut
             reads.append(Read(client, bounds))
             shorter = None if n is None else n - missing
-            todo.append((client.outputs[0], before + missing, shorter))
+            todo.append((client.outputs[0], before + missing, shorter, False))
     return most, reads
+
+
+def is_reverse(e: Any) -> bool:
+    """Whether an index is ``::-1``."""
+    ends = isinstance(e, slice) and e.start is None and e.stop is None
+    return ends and e.step is not None and literal(e.step) == -1
 
 
 def _from_end(e: Any, n: Dim | None, numbers: Numbers) -> tuple[int, Bounds] | None:
