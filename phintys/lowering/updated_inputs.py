@@ -240,12 +240,13 @@ class _Divided:
         """The two kernels; None if the second one would need an inner loop, or a ragged one."""
         body = self.kernel.body
         again = self._computed_again()
-        if not self.memory or not all(map(self._is_outside, [*self.effects, *again])):
+        stores = any(body[p].op in ("store", "accumulate") for p in self.others)
+        if not all(map(self._is_outside, [*self.effects, *again])) or not (self.memory or stores):
             return None
         first = replace(self.kernel, operands=tuple(self.operands))
         place = {p: k for k, p in enumerate(self.others)}
-        stores = [Inst("store", body[a].dtype, (place[a],), n) for a, n in self.memory.items()]
-        first = _with_body(first, [*(_moved(body[p], place) for p in self.others), *stores])
+        kept = [Inst("store", body[a].dtype, (place[a],), n) for a, n in self.memory.items()]
+        first = _with_body(first, [*(_moved(body[p], place) for p in self.others), *kept])
         outer = [o._replace(strides=o.strides[: self.kernel.split]) for o in self.operands]
         second = Kernel(self.dims, len(self.dims), tuple(outer), ())
         return [first, _with_body(second, self._writing(again))]
