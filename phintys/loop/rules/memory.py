@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -42,9 +42,9 @@ def save_memory(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
         found = rows_at_end(fgraph, out, lengths.length(p), lengths.numbers)
         if found is None:
             continue
-        rows, again = cast(tuple[int, Sequence[AnyRead]], found)
+        rows, again = found[0], list[AnyRead](found[1])
         if rows == 2 and p.kind == "sit_sot" and p.lag == 1:
-            rows, again = _reads_of_last_state(again, loop.steps) or found
+            rows, again = _reads_of_last_state(again, loop.steps) or (rows, again)
         count = max(rows, p.lag, 1)
         if _pays(count, lengths.kept(p)) and _shorten(p, count):
             reads[out] = again
@@ -52,7 +52,7 @@ def save_memory(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
 
 
 def _reads_of_last_state(
-    reads: Sequence[Read], steps: Variable
+    reads: Sequence[AnyRead], steps: Variable
 ) -> tuple[int, list[AnyRead]] | None:
     """The number of rows, 1, and the reads, if each is that of the last state after a step.
 
@@ -73,8 +73,9 @@ def _is_cut(node: Apply) -> bool:
     """Whether a node leaves out the first row alone."""
     first, *others = index_of(node)
     full = all(e == slice(None) for e in others)
-    plain = isinstance(first, slice) and first.stop is None and first.step is None
-    return full and plain and literal(first.start) == 1
+    if not full or not isinstance(first, slice):
+        return False
+    return first.stop is None and first.step is None and literal(first.start) == 1
 
 
 def _is_last(node: Apply, cuts: Collection[Variable]) -> bool:
