@@ -6,8 +6,12 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from phintys.graph.traversal import ancestors, toposort
-from phintys.graph.variable import Constant
+from phintys.graph.variable import Apply, Constant
 from phintys.loop.parts import Part, apply_parts, parts_of
+from phintys.tensor.index_ops import Subtensor
+from phintys.tensor.rules.match import scalar_op_name
+from phintys.tensor.rules.reading import index_of
+from phintys.tensor.shape import Shape, Shape_i
 from phintys.tensor.type import TensorType
 
 
@@ -55,3 +59,42 @@ def to_record(
             else:
                 objects.add(v)
     return None if objects.intersection(expressions) else found
+
+
+def shapes_from(expressions: Sequence[Any], state: Any, like: Any) -> dict[Any, Any]:
+    """Replacements in ``expressions``: the shape of a state becomes that of ``like``."""
+    found: dict[Any, Any] = {}
+    for node in toposort(expressions):
+        first, *others = node.inputs or [None]
+        of_shape = scalar_op_name(node) == "second" or isinstance(node.op, Shape | Shape_i)
+        if of_shape and first is state and state not in others:
+            new = node.op.make_node(like, *others).outputs[0]
+            if new.type == node.outputs[0].type:
+                found[node.outputs[0]] = new
+    return found
+
+
+def elements_of(expressions: Sequence[Any], state: Any, inner: Collection[Any]) -> list[Any]:
+    """The elements, or rows, of a state that ``expressions`` need, at positions known to the step.
+
+    There are none if they need more of the state.
+    """
+    found: list[Any] = []
+    of_step = set(inner)
+    for node in toposort(expressions):
+        if all(v in of_step or isinstance(v, Constant) for v in node.inputs):
+            of_step.update(node.outputs)
+        if state in node.inputs:
+            if not _reads_element(node, state) or node.outputs[0] not in of_step:
+                return []
+            found += node.outputs
+    return [] if state in expressions else found
+
+
+def _reads_element(node: Apply, state: Any) -> bool:
+    """Whether a node reads a part of a state, with a position along at least one axis."""
+    if type(node.op) is not Subtensor or state in node.inputs[1:]:
+        return False
+    index = index_of(node)
+    positions = [e for e in index if not isinstance(e, slice)]
+    return bool(positions) and all(e == slice(None) for e in index if isinstance(e, slice))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from phintys.graph.traversal import ancestors
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.loop.influence import backwards, is_continuous, links, positions, reached
 from phintys.loop.parts import BUFFERS, Part, apply_parts
-from phintys.loop.recorded import recorded, to_record
+from phintys.loop.recorded import elements_of, recorded, shapes_from, to_record
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import alloc
 from phintys.tensor.elemwise import functions
@@ -232,6 +232,8 @@ class _Reverse:
         values = to_record(_outputs(parts), lost, self.inner)
         if values is None:
             return None
+        elements = self._elements(parts, traces)
+        values += elements
         shown = {v: v.type.make_variable() for v in values}
         _replace_outputs(parts, shown)
         runs = recorded(self.op, self.inputs, self.inner, values)
@@ -247,6 +249,21 @@ class _Reverse:
             *(Part("seq", self._backwards(rows), [v]) for v, rows in traces.items() if v in used),
             *(Part("non_seq", x, [v]) for v, x in constants.items() if v in used),
         ]
+
+    def _elements(self, parts: Sequence[Part], traces: Mapping[Any, Any]) -> list[Any]:
+        """The elements and rows of states that the outputs of ``parts`` need, and not the states.
+
+        They are recorded, so that the forward loop need not keep the states of all steps.  Where
+        only the shape of a state is needed, it is that of its cotangent.
+        """
+        found: list[Any] = []
+        for p in () if self.op.info.as_while else self.parts:  # a second run of it would stay
+            if p.kind == "sit_sot" and p.outputs[0] in self.seeds:
+                state, seed = self.inner[p.inputs[0]], self.seeds[p.outputs[0]]
+                if state in traces and state.type.ndim:
+                    _replace_outputs(parts, shapes_from(_outputs(parts), state, seed))
+                    found += elements_of(_outputs(parts), state, self.inner)
+        return found
 
     def _traces(self) -> dict[Any, Any]:
         """The rows of the forward iterations, in order, for inner variables that have them."""

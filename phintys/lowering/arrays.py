@@ -599,6 +599,9 @@ class ArrayBuilder:
                 shape.append(self.short(length))
         value = self.broadcast_to(self.cast(value, str(base.dtype)), shape)
         base = self._base(base, mode)
+        whole = self._shape(shape) == self.shape(base)
+        if base.is_undefined and whole and all(d.value == 1 for d in steps):
+            return value
         return self._add(
             Update(base, value, mode, tuple(shape), tuple(axes), tuple(starts), tuple(steps))
         )

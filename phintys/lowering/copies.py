@@ -6,7 +6,7 @@ slices, only the elements before, between and after its rows have to be copied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from phintys.dims import ONE, ZERO, Dim, dim_max, dim_min, product
 from phintys.lowering.program import Copy, Inst, Kernel, Operand, Program, Slot, Step
@@ -14,15 +14,18 @@ from phintys.lowering.spec import step_reads, step_writes
 from phintys.lowering.values import Shape
 
 
-def shrink_copies(program: Program) -> None:
-    """Replace each copy whose target is then largely overwritten by copies of the rest."""
+def shrink_copies(program: Program, whole: Collection[Slot] = ()) -> None:
+    """Replace each copy whose target is then largely overwritten by copies of the rest.
+
+    Copies into slots that are in ``whole`` stay.
+    """
     if not any(isinstance(step, Copy) for step in program.steps):
         return
     steps: list[Step] = []
     origins = []
     for number, (step, origin) in enumerate(zip(program.steps, program.origins, strict=True)):
         new: Sequence[Step] = [step]
-        if isinstance(step, Copy):
+        if isinstance(step, Copy) and step.target not in whole:
             region = _overwritten(program.steps, number, step.target)
             if region is not None:
                 new = _copies_around(step, *region)

@@ -86,7 +86,7 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
     spelled_out = lowering.builder.long_lengths.spelled_out
     shapes = [tuple(map(spelled_out, lowering.builder.shape(v))) for v in outputs]
     fixed = tuple(all(d.symbols() <= outer.keys() for d in shape) for shape in shapes)
-    program = _planned(assemble(lowering.builder, outputs))
+    program = _planned(assemble(lowering.builder, outputs), inner=True)
     found = tuple(
         tuple(d.substitute(outer) for d in shape) if known else shape
         for shape, known in zip(shapes, fixed)
@@ -94,9 +94,9 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
     return Inner(program, tuple(v.dtype for v in outputs), found, fixed)
 
 
-def _planned(program: Program) -> Program:
+def _planned(program: Program, inner: bool = False) -> Program:
     """The Program with a memory plan, and with the kernels that run in strips."""
-    return verify(form_strips(plan_memory(program)))
+    return verify(form_strips(plan_memory(program, inner)))
 
 
 class GraphLowering:

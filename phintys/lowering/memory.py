@@ -18,33 +18,34 @@ import numpy as np
 
 from phintys.dims import Dim, product
 from phintys.lowering.copies import shrink_copies
+from phintys.lowering.in_place import can_overwrite
 from phintys.lowering.program import (
     Branch,
-    Call,
     Check,
     Copy,
     Draw,
-    External,
     Kernel,
     Loop,
-    Operand,
     Program,
     Python,
-    Scan,
     Slot,
-    Step,
+    rename_slots,
 )
 from phintys.lowering.reversals import access_reversed
-from phintys.lowering.schedule import schedule
 from phintys.lowering.spec import item_slots, live_ranges, step_dims, step_reads, step_writes
+from phintys.lowering.updated_inputs import update_inputs
 
 
-def plan_memory(program: Program) -> Program:
-    """Elide copies and give every temp a storage.  Changes the Program and returns it."""
+def plan_memory(program: Program, inner: bool = False) -> Program:
+    """Elide copies and give every temp a storage.  Changes the Program and returns it.
+
+    An ``inner`` Program may get the memory of an input for an output.
+    """
     _draw_in_place(program)
     _elide_copies(program)
+    updated = update_inputs(program) if inner else set[Slot]()
     access_reversed(program)
-    shrink_copies(program)
+    shrink_copies(program, updated)
     _StoragePlan(program).run()
     return program
 
@@ -134,38 +135,12 @@ def _fixed_slots(program: Program) -> set[int]:
 
 def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
     """Replace slots by those that they are merged with, and drop copies from a slot to itself."""
-
-    def new(slot: Slot) -> Slot:
-        return merged.get(slot, slot)
-
-    def moved(operand: Operand) -> Operand:
-        return operand._replace(slot=new(operand.slot)) if operand.slot in merged else operand
-
     steps, origins = [], []
     for step, origin in zip(program.steps, program.origins, strict=True):
-        if isinstance(step, Copy):
-            step.source, step.target = new(step.source), new(step.target)
-            if step.source is step.target:
-                continue
-        elif isinstance(step, Scan):
-            step.operands = (moved(step.operands[0]), moved(step.operands[1]))
-        elif isinstance(step, Python):
-            step.inputs = tuple(map(new, step.inputs))
-        elif isinstance(step, Branch):
-            step.condition, step.inputs = new(step.condition), tuple(map(new, step.inputs))
-            step.outputs = tuple(map(new, step.outputs))
-        elif isinstance(step, Loop):
-            step.state = tuple((new(initial), new(final)) for initial, final in step.state)
-            step.windows = tuple(w._replace(operand=moved(w.operand)) for w in step.windows)
-            step.constants = tuple(map(new, step.constants))
-            step.count = step.count and new(step.count)
-        elif isinstance(step, (Kernel, Call, External, Draw)):
-            step.operands = tuple(moved(o) for o in step.operands)
-            if isinstance(step, Call):
-                step.alpha = moved(step.alpha) if isinstance(step.alpha, Operand) else step.alpha
-                step.beta = moved(step.beta) if isinstance(step.beta, Operand) else step.beta
-        steps.append(step)
-        origins.append(origin)
+        rename_slots(step, merged)
+        if not isinstance(step, Copy) or step.source is not step.target:
+            steps.append(step)
+            origins.append(origin)
     for number, step in enumerate(steps):
         step.step = number
     program.steps, program.origins = steps, origins
@@ -236,66 +211,3 @@ class _StoragePlan:
             insort(self.free_constant, (size.value, storage))
         else:
             self.free.setdefault(size, []).append(storage)
-
-
-def can_overwrite(kernel: Kernel, old: Slot, new: Slot) -> bool:
-    """Whether every load from ``old`` precedes the store to the same element of ``new``.
-
-    The sufficient condition: one operand reads ``old``, one operand writes ``new``, and both have
-    the same offset and strides, none of them 0.
-    """
-    reading = [n for n, o in enumerate(kernel.operands) if o.slot is old]
-    writing = [n for n, o in enumerate(kernel.operands) if o.slot is new]
-    if len(reading) != 1 or len(writing) != 1:
-        return False
-    a, b = kernel.operands[reading[0]], kernel.operands[writing[0]]
-    if a.extra or b.extra or a.strides != b.strides or a.offset is not b.offset:
-        return False
-    if any(s.value == 0 for s in a.strides):
-        return False
-    effects = [i for i in kernel.body if i.op == "accumulate" and i.param[0] in reading + writing]
-    loads = [p for p, i in enumerate(kernel.body) if i.op == "load" and i.param == reading[0]]
-    reloads = [i for i in kernel.body if i.op == "load" and i.param == writing[0]]
-    stores = [p for p, i in enumerate(kernel.body) if i.op == "store" and i.param == writing[0]]
-    if effects or reloads or len(stores) != 1 or stores[0] < max(loads, default=0):
-        return False
-    return _in_last_pass(kernel, loads, stores[0])
-
-
-def runs_in_place(program: Program, old: Slot, new: Slot) -> bool:
-    """Whether a Program may write an output into the memory of an input, which has its size.
-
-    That is so if it reads the input for the last time in the step that first writes the output, and
-    there each element before it is written.  Kernels in strips may do so in another order.
-    """
-    for first, stop in program.strips:
-        group = program.steps[first:stop]
-        if any(old in step_reads(s) for s in group) and any(new in step_writes(s) for s in group):
-            return False
-    written = False
-    for step in program.steps:
-        reads, writes = old in step_reads(step), new in step_writes(step)
-        if reads and written:
-            return False
-        if reads and writes and not _overwrites_as_it_reads(step, old, new):
-            return False
-        written = written or writes
-    return True
-
-
-def _overwrites_as_it_reads(step: Step, old: Slot, new: Slot) -> bool:
-    """Whether a step reads each element of a slot before it writes that of another one."""
-    return isinstance(step, Copy) or (isinstance(step, Kernel) and can_overwrite(step, old, new))
-
-
-def _in_last_pass(kernel: Kernel, loads: list[int], store: int) -> bool:
-    """Whether no phase after the one with the store loads again."""
-    if not kernel.is_reducing:
-        return True
-    stored = False
-    for phase in schedule(kernel).phases:
-        inside = {p for level in phase.levels for p in level}
-        if stored and inside.intersection(loads):
-            return False
-        stored = stored or store in inside
-    return True

@@ -25,7 +25,7 @@ function object works out the message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
@@ -393,6 +393,36 @@ class Branch:
 
 
 Step = Union[Kernel, Copy, Call, Scan, External, Draw, Check, Python, Loop, Branch]
+
+
+def rename_slots(step: Step, merged: Mapping[Slot, Slot]) -> None:
+    """Replace slots of a step by others."""
+
+    def new(slot: Slot) -> Slot:
+        return merged.get(slot, slot)
+
+    def moved(operand: Operand) -> Operand:
+        return operand._replace(slot=new(operand.slot)) if operand.slot in merged else operand
+
+    if isinstance(step, Copy):
+        step.source, step.target = new(step.source), new(step.target)
+    elif isinstance(step, Scan):
+        step.operands = (moved(step.operands[0]), moved(step.operands[1]))
+    elif isinstance(step, Python):
+        step.inputs = tuple(map(new, step.inputs))
+    elif isinstance(step, Branch):
+        step.condition, step.inputs = new(step.condition), tuple(map(new, step.inputs))
+        step.outputs = tuple(map(new, step.outputs))
+    elif isinstance(step, Loop):
+        step.state = tuple((new(initial), new(final)) for initial, final in step.state)
+        step.windows = tuple(w._replace(operand=moved(w.operand)) for w in step.windows)
+        step.constants = tuple(map(new, step.constants))
+        step.count = step.count and new(step.count)
+    elif isinstance(step, (Kernel, Call, External, Draw)):
+        step.operands = tuple(moved(o) for o in step.operands)
+        if isinstance(step, Call):
+            step.alpha = moved(step.alpha) if isinstance(step.alpha, Operand) else step.alpha
+            step.beta = moved(step.beta) if isinstance(step.beta, Operand) else step.beta
 
 
 # ------------------------------------------------------------------------- program

@@ -93,6 +93,8 @@ FAMILIES: list[tuple[int, Any]] = [
 INNER_GRAPHS = 0.06
 #: how often a statement is followed by a loop
 LOOPS = 0.06
+#: how often a statement is followed by a loop that writes a part of its state
+WRITES = 0.03
 #: how often a statement is followed by a choice whose other branch fails
 UNTAKEN = 0.06
 #: how often one of these is followed by its derivative
@@ -113,6 +115,7 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     weights = [weight for weight, _ in FAMILIES]
     inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
     loops = random.Random(f"loops {seed}")
+    writes = random.Random(f"writes {seed}")
     untaken = random.Random(f"untaken {seed}")
     directions = random.Random(f"directions {seed}")
     try:
@@ -125,6 +128,8 @@ def generate(seed: int) -> tuple[Program, Drawer]:
             if loops.random() < LOOPS:
                 draw = fuzz_loops.drawn_loop if loops.random() < 0.8 else fuzz_loops.further_loop
                 _with_derivative(g, lambda g, draw=draw: draw(g, loops), loops)
+            if writes.random() < WRITES:
+                _with_derivative(g, lambda g: fuzz_loops.writing_loop(g, writes), writes)
             if untaken.random() < UNTAKEN:
                 _one(g, lambda g: fuzz_untaken.untaken(g, untaken))
             if directions.random() < DIRECTIONS:

@@ -121,6 +121,46 @@ def other_loop(g: Drawer) -> Text:
     return f"phintys.scan({draw(g)}, return_updates=False){which}{g.choice(READS)}"
 
 
+#: writes to a part of a state, at positions ``i``; what they read is in range
+WRITES = (
+    "pt.set_subtensor(h[i], h[i - 1] * 0.5)",
+    "pt.inc_subtensor(h[i], pt.tanh(h[-1 - i]) * 0.25)",
+    "pt.set_subtensor(h[i:], h[i:] * 0.5 + 0.25)",
+    "pt.set_subtensor(h[1:], h[:-1] * 0.5)",
+    "pt.inc_subtensor(h[: i + 1], h[i] * 0.25)",
+    "pt.set_subtensor(h[i], pt.max(h[: i + 1], axis=0) / 2)",
+    "pt.set_subtensor(h[..., 0], h[..., -1] * 0.5)",
+    "pt.set_subtensor(h[::-1], h * 0.5)",
+    "pt.set_subtensor(h[pt.stack([i, i - 1])], h[pt.stack([i - 1, i])] * 0.5)",
+    "pt.inc_subtensor(h[pt.stack([i, i])], h[:2] * 0.25)",
+    "pt.set_subtensor(h[h > 0.5], 0.25)",
+    "pt.set_subtensor(pt.set_subtensor(h[i], h[i - 1] / 2)[i - 1], h[i] / 2)",
+    "phintys.ifelse(pt.any(h[i] > 0.5), pt.set_subtensor(h[i], h[i] / 2), h)",
+    "phintys.scan(lambda k, h: pt.set_subtensor(h[k], h[i] / 2 + h[k - 1] / 4), [pt.arange(i, 2)], "
+    "[h], return_updates=False)[-1]",
+)
+
+
+def writing_loop(g: Drawer, rng: random.Random) -> Text:
+    """A loop that writes a part of its state, or of one of two."""
+    x = g.item(lambda i: i.value.size < 300 and i.ndim <= 3 and i.shape[0] >= 2, "f", least=1)
+    step, states = rng.choice(WRITES), x.name
+    positions = f"pt.arange({x.name}.shape[0] - {rng.randrange(2)})"
+    if "arange(i, 2)" in step:
+        positions = "pt.arange(2)"
+    which = rng.choice(READS)
+    parameters = "i, h"
+    if rng.random() < 0.3:
+        other = rng.choice(("k * 0.5 + h", "pt.set_subtensor(k[i], h[i - 1] / 2)"))
+        step, parameters = f"[{step}, {other}]", "i, h, k"
+        states += f", {_alike(g, x, x.shape)}"
+        which = f"[{rng.randrange(2)}]" + which
+    return (
+        f"phintys.scan(lambda {parameters}: {step}, [{positions}], [{states}], "
+        f"return_updates=False){which}"
+    )
+
+
 def _rows(g: Drawer, least: int = 1) -> Item:
     return g.item(lambda i: i.value.size < 300 and i.ndim <= 3, "f", least=least)
 

@@ -135,7 +135,7 @@ def test_while_loops_keep_the_last_rows():
     for stop in (0.9, 0.1):
         arguments = [np.array([0.1, 0.2, stop, 0.3]), *values((), ())]
         (node,) = rewritten([x, s0, w], [out[-1]], *arguments)
-    assert node.op.outer_sitsot(node.inputs)[0].type.shape == (2,)
+    assert node.op.outer_sitsot(node.inputs)[0].type.shape == (1,)
 
 
 def test_equal_loops_are_merged_and_parts_that_are_not_used_are_dropped():

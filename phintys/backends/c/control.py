@@ -1,7 +1,8 @@
 """`Branch` and `Loop` steps as C: the steps of inner Programs, in a block.
 
 Slots of an inner Program are set to memory of the outer one.  An iteration writes its outputs to
-blocks of their own, and copies them to states and rows when it has ended.
+blocks of their own, and copies them to states and rows when it has ended.  A state that the body
+updates has one block.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from phintys.backends.c.steps import Steps
 from phintys.dims import product
+from phintys.lowering.in_place import runs_in_place
 from phintys.lowering.program import Branch, Loop, Program, Rows, Slot, Step
 from phintys.lowering.spec import step_writes
 
@@ -57,6 +59,11 @@ def emit_loop(outer: Steps, step: Loop, programs: Sequence[Steps]) -> None:
     for slot, (initial, final) in zip(states, step.state):
         _bind(inner, slot, outer, initial, outer.pointer(final))
         _take(outer, final, outer, initial)
+    updated = [k for k in range(len(states)) if _is_updated(step.body, *_state(step.body, k))]
+    for number in updated:
+        new = inner.program.outputs[number]
+        lines.append(f"{inner.pointer(new)} = {inner.pointer(states[number])};")
+        inner.bound(new)
     for slot, window, _ in rows:
         _lengths(inner, slot, outer, window.operand.slot, 1)
     for slot, constant in zip(given, step.constants, strict=True):
@@ -68,7 +75,7 @@ def emit_loop(outer: Steps, step: Loop, programs: Sequence[Steps]) -> None:
     for slot, window, offset in rows:
         lines.append(f"{inner.pointer(slot)} = {_row(outer, window, turn, offset)};")
     inner.emit()
-    _write(outer, step, inner, states, turn)
+    _write(outer, step, inner, states, updated, turn)
     cost = 16 * (1 + len(inner.program.steps))
     lines += [f"{turn}++;", f"if (signals(&work, {cost})) {{ failed = RAISED; goto done; }}", "}"]
     for slot, (_, final) in zip(states, step.state):
@@ -81,8 +88,25 @@ def emit_loop(outer: Steps, step: Loop, programs: Sequence[Steps]) -> None:
         outer.item(slot)
 
 
-def _write(outer: Steps, step: Loop, inner: Steps, states: list[Slot], turn: str) -> None:
-    """Emit the copies of the outputs of an iteration to rows and states."""
+def _state(body: Program, number: int) -> tuple[Slot, Slot]:
+    return body.inputs[number], body.outputs[number]
+
+
+def _is_updated(body: Program, old: Slot, new: Slot) -> bool:
+    """Whether a body updates a state in its memory."""
+    array = old.dtype is not None and new.kind == "output"
+    return array and runs_in_place(body, old, new, _is_updated)
+
+
+def _write(
+    outer: Steps,
+    step: Loop,
+    inner: Steps,
+    states: list[Slot],
+    updated: Sequence[int],
+    turn: str,
+) -> None:
+    """Emit the copies of the outputs of an iteration to rows, and to states not updated."""
     outputs = inner.program.outputs
     for window in step.windows:
         for offset, number in window.writes:
@@ -90,9 +114,10 @@ def _write(outer: Steps, step: Loop, inner: Steps, states: list[Slot], turn: str
             _match(outer, inner, slot, window.operand.slot, slot.ndim, step)
             row = _row(outer, window, turn, offset)
             inner.copy(row, inner.pointer(slot), inner.size(slot))
-    for new, slot, (_, final) in zip(outputs, states, step.state):
+    for number, (new, slot, (_, final)) in enumerate(zip(outputs, states, step.state)):
         _match(outer, inner, new, final, new.ndim, step)
-        _take(inner, slot, inner, new)
+        if number not in updated:
+            _take(inner, slot, inner, new)
     if step.until is not None:
         flag = inner.pointer(outputs[step.until])
         inner.file.lines.append(f"ended = *(uint8_t *){flag};")

@@ -104,8 +104,8 @@ class Steps:
         return self.integer(product(slot.shape) * np.dtype(str(slot.dtype)).itemsize, exact)
 
     def copy(self, target: str, source: str, size: str) -> None:
-        """Emit a copy of memory."""
-        self.file.lines.append(f"memmove({target}, {source}, {size});")
+        """Emit a copy of memory; nothing is copied to itself."""
+        self.file.lines.append(f"if ({target} != {source}) memmove({target}, {source}, {size});")
 
     # ----- the Program
     def emit(self) -> None:

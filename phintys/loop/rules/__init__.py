@@ -7,6 +7,7 @@ scan_eqopt2
     in the normal form: loops make only the steps, and keep only the rows, that are used
 """
 
+from phintys.loop.rules.cotangents import drop_zero_rows
 from phintys.loop.rules.memory import make_fewer_steps, save_memory
 from phintys.loop.rules.merge import MergeLoops
 from phintys.loop.rules.products import push_out_products
@@ -30,6 +31,9 @@ for _position, (_name, _rewriter, _tags) in enumerate(
     ]
 ):
     scan_eqopt1.register(_name, _rewriter, "fast_run", "scan", *_tags, position=_position)
+scan_eqopt2.register(
+    "scan_drop_zero_rows", LoopRewriter("scan_drop_zero_rows", drop_zero_rows), "fast_run", "scan"
+)
 scan_eqopt2.register(
     "scan_fewer_steps", LoopRewriter("scan_fewer_steps", make_fewer_steps), "fast_run", "scan"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,15 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Variable
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import KEPT
-from phintys.loop.rules.reads import Read, ResultLengths, rows_at_end, rows_at_start
+from phintys.loop.rules.reads import (
+    AnyRead,
+    LastState,
+    Read,
+    ResultLengths,
+    Uncut,
+    rows_at_end,
+    rows_at_start,
+)
 from phintys.loop.whole import Replacements, Whole, taken_apart
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import Alloc, AllocEmpty
@@ -26,7 +34,7 @@ def save_memory(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     """Shorten the buffers of which only rows at known distances from the end are used."""
     loop = taken_apart(node)
     lengths = ResultLengths(loop)
-    reads: dict[Variable, list[Read]] = {}
+    reads: dict[Variable, Sequence[AnyRead]] = {}
     for p in loop.parts:
         if p.result is None or p.kind not in KEPT:
             continue
@@ -34,10 +42,46 @@ def save_memory(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
         found = rows_at_end(fgraph, out, lengths.length(p), lengths.numbers)
         if found is None:
             continue
-        count = max(found[0], p.lag, 1)
+        rows, again = found[0], list[AnyRead](found[1])
+        if rows == 2 and p.kind == "sit_sot" and p.lag == 1:
+            rows, again = _reads_of_last_state(again, loop.steps) or (rows, again)
+        count = max(rows, p.lag, 1)
         if _pays(count, lengths.kept(p)) and _shorten(p, count):
-            reads[out] = found[1]
+            reads[out] = again
     return _read_again(loop, reads) if reads else None
+
+
+def _reads_of_last_state(
+    reads: Sequence[AnyRead], steps: Variable
+) -> tuple[int, list[AnyRead]] | None:
+    """The number of rows, 1, and the reads, if each is that of the last state after a step.
+
+    Such a read is ``out[1:][-1]``.  It then fails if there are no steps, not because the row is
+    missing.
+    """
+    cuts = {r.node.outputs[0] for r in reads if _is_cut(r.node)}
+    if any(r.node.outputs[0] not in cuts and not _is_last(r.node, cuts) for r in reads):
+        return None
+    if any(_is_cut(r.node) and r.node.inputs[0] in cuts for r in reads):
+        return None
+    return 1, [
+        Uncut(r.node) if r.node.outputs[0] in cuts else LastState(r.node, steps) for r in reads
+    ]
+
+
+def _is_cut(node: Apply) -> bool:
+    """Whether a node leaves out the first row alone."""
+    first, *others = index_of(node)
+    full = all(e == slice(None) for e in others)
+    if not full or not isinstance(first, slice):
+        return False
+    return first.stop is None and first.step is None and literal(first.start) == 1
+
+
+def _is_last(node: Apply, cuts: Collection[Variable]) -> bool:
+    """Whether a node reads the last row of a result without its first row."""
+    first = index_of(node)[0]
+    return node.inputs[0] in cuts and not isinstance(first, slice) and literal(first) == -1
 
 
 def _pays(count: int, kept: Dim | None) -> bool:
@@ -75,7 +119,7 @@ def make_fewer_steps(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     return _read_again(loop, {out: [Read(c) for c, _ in fgraph.clients[out]] for out in kept})
 
 
-def _read_again(loop: Whole, reads: Mapping[Variable, Sequence[Read]]) -> Replacements:
+def _read_again(loop: Whole, reads: Mapping[Variable, Sequence[AnyRead]]) -> Replacements:
     """The changed loop, and the reads of its results that have fewer rows now."""
     found = loop.replacements()
     for out, nodes in reads.items():

@@ -14,10 +14,11 @@ from phintys.graph.variable import Apply, Variable
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import rows_of_buffer
 from phintys.loop.whole import Whole
-from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.elemwise import Elemwise, functions
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.lengths import Lengths
+from phintys.tensor.raise_op import CheckAndRaise
 from phintys.tensor.rules.match import scalar_op_name
 from phintys.tensor.rules.reading import index_of, read
 from phintys.tensor.shape import ScalarFromTensor, Shape_i, TensorFromScalar, shape_i
@@ -159,6 +160,33 @@ class Read(NamedTuple):
         return read(new, [slice(a, b, first.step) if isinstance(first, slice) else a, *others])
 
 
+class Uncut(NamedTuple):
+    """A read of all rows but the first one, of a result that has one row now, the last."""
+
+    node: Apply
+
+    def of(self, new: Any) -> Variable:
+        """The row."""
+        return new
+
+
+class LastState(NamedTuple):
+    """A read of the last row, which must be that after a step."""
+
+    node: Apply
+    steps: Variable
+
+    def of(self, new: Any) -> Variable:
+        """The row; an IndexError if there are no steps."""
+        last = read(new, [-1, *index_of(self.node)[1:]])
+        return CheckAndRaise(IndexError, NO_STEPS)(last, functions.gt(self.steps, 0))
+
+
+#: a read of a result that has fewer rows now
+AnyRead = Read | Uncut | LastState
+NO_STEPS = "A loop of no steps has no last row; phintys.foldl gives the initial value then."
+
+
 def _at(v: Any, distance: int) -> Any:
     """The position at a distance from the end of the first axis."""
     known = static_length(v, 0)
@@ -173,15 +201,26 @@ def rows_at_end(
     """How many rows at the end all uses of a result together need, and its reads; None if unknown.
 
     A part ``x[s:]`` of which only rows at the end are read needs ``s`` further rows, so that the
-    reads still fail if there are fewer steps.
+    reads still fail if there are fewer steps.  In reverse order the rows are those at the start.
     """
     reads: list[Read] = []
-    most, todo = 0, [(out, 0, length)]
-    for v, before, n in todo:
+    most, todo = 0, [(out, 0, length, False)]
+    for v, before, n, in_reverse in todo:
         for client, _ in fgraph.clients[v]:
             if type(client.op) is not Subtensor or client.inputs[0] is not v:
                 return None
             first = index_of(client)[0]
+            if in_reverse:
+                stop = _stop(first)
+                if stop is None:
+                    return None
+                most = max(most, before + stop)
+                reads.append(Read(client))
+                continue
+            if is_reverse(first):
+                reads.append(Read(client))
+                todo.append((client.outputs[0], before, n, True))
+                continue
             found = _from_end(first, n, numbers)
             if found is not None:
                 rows, bounds = found
@@ -194,8 +233,14 @@ def rows_at_end(
             missing, bounds = cut
             reads.append(Read(client, bounds))
             shorter = None if n is None else n - missing
-            todo.append((client.outputs[0], before + missing, shorter))
+            todo.append((client.outputs[0], before + missing, shorter, False))
     return most, reads
+
+
+def is_reverse(e: Any) -> bool:
+    """Whether an index is ``::-1``."""
+    ends = isinstance(e, slice) and e.start is None and e.stop is None
+    return ends and e.step is not None and literal(e.step) == -1
 
 
 def _from_end(e: Any, n: Dim | None, numbers: Numbers) -> tuple[int, Bounds] | None:

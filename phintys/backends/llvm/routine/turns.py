@@ -19,7 +19,8 @@ from phintys.backends.llvm.routine.body import NATIVE, Body, Place, work_of
 from phintys.backends.llvm.routine.control import copy, prepare, run, whole
 from phintys.dims import Dim, product
 from phintys.lowering.costs import nanoseconds
-from phintys.lowering.memory import byte_size, runs_in_place
+from phintys.lowering.in_place import runs_in_place
+from phintys.lowering.memory import byte_size
 from phintys.lowering.program import Branch, Check, Copy, Kernel, Loop, Program, Rows, Slot, Step
 
 
@@ -252,12 +253,12 @@ def _state(body: Body, step: Loop, number: int) -> _State:
     return _Array(body, initial, final)
 
 
-def _is_updated(program: Program, old: Slot, new: Slot) -> bool:
+def _is_updated(body: Program, old: Slot, new: Slot) -> bool:
     """Whether a body may write an output into the memory of an input.
 
     Steps in blocks of rows read the input again after the first block has written the output.
     """
-    return runs_in_place(program, old, new) and not may_be_reordered(program.steps)
+    return not may_be_reordered(body.steps) and runs_in_place(body, old, new, _is_updated)
 
 
 class _Number:
