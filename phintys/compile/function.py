@@ -208,6 +208,26 @@ class FunctionMaker:
         return self.spec.all_inputs()
 
     @property
+    def expanded_inputs(self) -> list[SymbolicInput]:
+        """Other name of `inputs`."""
+        return self.inputs
+
+    @property
+    def required(self) -> list[bool]:
+        """For each of `inputs`, whether a call must pass it: it has no value."""
+        return [i.value is None for i in self.inputs]
+
+    @property
+    def unpack_single(self) -> bool:
+        """Whether a call returns one value, not a list."""
+        return self.unpack == "single"
+
+    @property
+    def return_none(self) -> bool:
+        """Whether a call returns None."""
+        return self.unpack == "nothing"
+
+    @property
     def graph(self) -> FunctionGraph:
         """The rewritten graph, which is rewritten at the first use.  Nobody may change it."""
         if not self._rewritten:

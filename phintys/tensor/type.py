@@ -16,7 +16,7 @@ from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
 from phintys.scalar.conversion import converted
-from phintys.scalar.type import NumberType
+from phintys.scalar.type import NumberType, ScalarType, scalar_type
 from phintys.tensor.aliases import DTypeLike, ShapeOfType, StaticShape
 
 MAX_NDIM = 64
@@ -123,6 +123,16 @@ class TensorType(NumberType):
         if shape is None:
             shape = self.shape if broadcastable is None else broadcastable
         return type(self)(dtype or self.dtype, shape, self.name)
+
+    def to_scalar_type(self) -> ScalarType:
+        """The type of scalars of this dtype."""
+        return scalar_type(self.dtype)
+
+    def dtype_specs(self) -> tuple[type, str, str]:
+        """The Python class of numbers of the dtype, and the names of it in C and in NumPy's C
+        interface."""
+        python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[self.numpy_dtype.kind]
+        return python, f"npy_{self.dtype}", f"NPY_{self.dtype.upper()}"
 
     def __call__(self, name: str | None = None, shape: ShapeOfType | None = None) -> Any:
         """A new variable; ``shape`` gives lengths that are unknown in this type.
