@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from types import CodeType, ModuleType
 
 import phintys
-from phintys.compat.switches import apply_switches
+from phintys.compat.switches import apply_switches, defaults
 from phintys.compat.systems import checked
 from phintys.config import config
 from phintys.config.sources import given_values
@@ -181,6 +181,7 @@ def install(system: str) -> None:
         own = given_values(os.environ)
         given = given_values(os.environ, system)
         config.use({name: value for name, value in given.items() if own.get(name) != value})
+        config.use(defaults({**own, **given}))
         config.warn_unused_flags()
         apply_switches()
         finder = _Finder(system)
