@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -21,6 +22,7 @@ from phintys.config import config
 from phintys.graph.collection import collect_young, collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
+from phintys.graph.origin import stacklevel
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.traversal import ancestors, get_var_by_name
 from phintys.graph.variable import Variable, late_bound
@@ -67,7 +69,8 @@ def function(
     givens
         dict or pairs: variable -> replacement in the graph
     no_default_updates
-        True, or a list of shared variables: their ``default_update`` is not applied
+        True, or a list of shared variables: their ``default_update`` is not applied.  Deprecated,
+        with a DeprecationWarning: no default update is needed if updates are stated
     accept_inplace
         True: the graph may contain operations that work in place
     name
@@ -101,6 +104,9 @@ def function(
     array(4.)
     """
     start = time.perf_counter()
+    if no_default_updates is not False:
+        message = "The no_default_updates parameter of function is deprecated: state the updates."
+        warnings.warn(message, DeprecationWarning, stacklevel=stacklevel())
     with collection_paused():
         spec = specify(
             inputs,
