@@ -20,6 +20,8 @@ MODES = ["FAST_COMPILE", "FAST_RUN", "C"]
 pytestmark = [
     pytest.mark.parametrize("mode", MODES),
     pytest.mark.usefixtures("each_loader"),
+    pytest.mark.filterwarnings("ignore:Setting default_update:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The no_default_updates:DeprecationWarning"),
 ]
 
 
