@@ -32,9 +32,33 @@ MODULES: dict[str, tuple[str, ...]] = {
     "compile.debug.dump": ("compile.pickling",),
     "compile.executor": ("compile.aliasing", "compile.callable"),
     "compile.ops": ("gradient.barriers", "tensor.from_function"),
+    "compile.function_module": ("compile.callable", "compile.function", "compile.io"),
+    "compile.pfunc": ("compile.function", "compile.io", "compile.rebuild"),
     "compile.profiling": ("compile.profile",),
     "configdefaults": ("config",),
     "configparser": ("config",),
+    "gof": (
+        *("graph.destroy", "graph.features", "graph.basic", "graph.traversal", "graph.utils"),
+        *("compile.linker", "compile.linkers", "rewriting.rewriter", "rewriting.walk"),
+        *("rewriting.merge", "rewriting.origins", "rewriting.pattern"),
+    ),
+    "gof.destroyhandler": ("graph.destroy",),
+    "gof.fg": ("graph.fg",),
+    "gof.graph": ("graph.basic", "graph.traversal"),
+    "gof.link": ("compile.linker", "compile.linkers"),
+    "gof.null_type": ("graph.type",),
+    "gof.op": ("graph.op",),
+    "gof.opt": (
+        *("rewriting.rewriter", "rewriting.walk", "rewriting.equilibrium", "rewriting.merge"),
+        *("rewriting.pattern", "rewriting.origins", "rewriting.graph"),
+    ),
+    "gof.optdb": ("rewriting.database", "rewriting.older"),
+    "gof.params_type": ("compat.c_interface",),
+    "gof.sched": ("graph.sched",),
+    "gof.toolbox": ("graph.features",),
+    "gof.type": ("graph.type",),
+    "gof.utils": ("graph.utils",),
+    "gof.vm": ("compile.linkers", "compile.vm"),
     "graph.destroyhandler": ("graph.destroy",),
     "graph.null_type": ("graph.type",),
     "graph.rewriting": ("rewriting.graph",),
@@ -79,6 +103,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "misc.pkl_utils": ("compile.pickling",),
     "misc.safe_asarray": ("scalar.safe_asarray",),
     "sandbox": (),
+    "sandbox.cuda": (),
+    "sandbox.rng_mrg": (),
     "sandbox.linalg": ("tensor.linalg.spectral_radius",),
     "sandbox.linalg.ops": ("tensor.linalg.spectral_radius",),
     "scan": ("loop",),
@@ -88,18 +114,29 @@ MODULES: dict[str, tuple[str, ...]] = {
     "scan.rewriting": ("loop.rules",),
     "scan.rewriting.db": ("loop.rules",),
     "scan.utils": ("loop.results", "loop.args"),
+    "scan_module": ("loop",),
+    "scan_module.scan": ("loop.scan", "loop.results"),
+    "scan_module.scan_op": ("loop.op", "loop.info", "loop.arguments"),
+    "scan_module.scan_utils": ("loop.results", "loop.args"),
+    "scan_module.scan_views": ("loop.views",),
+    "scalar.basic_scipy": ("scalar.math",),
     "scan.views": ("loop.views",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
     "tensor.linalg.solvers.psd": ("tensor.linalg.solvers.cholesky",),
     "tensor.functional": (),
     "tensor.nlinalg": ("tensor.linalg",),
+    "tensor.nnet.bn": ("tensor.nnet.batchnorm",),
     "tensor.nnet.conv": ("tensor.nnet.abstract_conv",),
+    "tensor.nnet.nnet": ("tensor.nnet.basic",),
     "tensor.nnet.sigm": ("tensor.nnet.basic",),
     "tensor.nnet.ctc": ("loop.ctc",),
+    "tensor.shared_randomstreams": (),
+    "tensor.signal.downsample": ("tensor.signal.pool",),
     "tensor.slinalg": ("tensor.linalg",),
     "tensor.random.rewriting": ("tensor.random.lifting",),
     "tensor.random.rewriting.basic": ("tensor.random.lifting",),
     "tensor.var": ("tensor.variable",),
+    "updates": (),
     "utils": ("lazy",),
 }
 #: path -> the module of a backend whose names the module at this path has too: it is imported when
@@ -222,10 +259,13 @@ REWRITES = (
             ".linalg.utils",
         )
     ],
+    "tensor.opt",
     *[f"scan.rewriting{part}" for part in ("", ".inplace", ".io", ".merge", ".push_out", ".trace")],
 )
 #: packages that do not exist yet: `phintys.planned` has the paths and names of their modules
 PLANNED = ("sparse", "xtensor")
+#: what `phintys.compat` does with each module that is made here
+extensions: list[Callable[[ModuleType], None]] = []
 _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 #: packages that are here, of which modules are attributes before they are imported
 _WITH_SUBMODULES = ("graph", "scalar", "tensor.linalg")
@@ -288,6 +328,8 @@ class _Finder:
             _look_up(module, name)
         for source in MODULES.get(name, ()):
             vars(module).update(_public(import_module(f"phintys.{source}")))
+        for extend in extensions:
+            extend(module)
 
 
 def is_planned(path: str) -> bool:
