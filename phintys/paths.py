@@ -205,7 +205,7 @@ ON_DEMAND: dict[str, dict[str, str]] = {
     },
     "link.basic": {_ANNOTATIONS: "ThunkAndContainersType"},
     "link.utils": {_HELPERS: "gc_helper get_name_for_object raise_with_op streamline"},
-    "printing": {_ANNOTATIONS: "IDTypesType"},
+    "printing": {_ANNOTATIONS: "IDTypesType", "show.printers": "VALID_ASSOC greek special"},
     "scan.utils": {_HELPERS: "expand_empty forced_replace reconstruct_graph safe_new"},
     "tensor.basic": {"tensor.rules": "infer_shape_db register_infer_shape"},
     "tensor.functional": {"tensor": "vectorize"},
