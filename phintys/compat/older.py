@@ -11,8 +11,8 @@ import phintys.tensor as pt
 from phintys.compile.io import In
 from phintys.graph.replace import clone_replace
 from phintys.graph.shared import SharedVariable
-from phintys.graph.traversal import explicit_graph_inputs
-from phintys.graph.variable import Constant, Variable, late_bound
+from phintys.graph.traversal import explicit_graph_inputs, toposort
+from phintys.graph.variable import Apply, Constant, Variable, late_bound
 from phintys.tensor.random.stream import RandomStream
 from phintys.tensor.signal.pool import pool_2d
 
@@ -71,6 +71,11 @@ def get_test_value(v: Any) -> Any:
     if missing:
         raise AttributeError(f"{missing[0]} has no test value: set its tag.test_value.")
     return late_bound["eval"](v, {x: x.type.filter(x.tag.test_value) for x in inputs})
+
+
+def is_in_ancestors(l_apply: Apply, f_node: Apply) -> bool:
+    """Whether a node is one of those that ``l_apply`` depends on, or that node itself."""
+    return f_node is l_apply or f_node in set(toposort(l_apply.inputs))
 
 
 def Param(

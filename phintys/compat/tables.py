@@ -26,6 +26,7 @@ _AESARA: dict[str, dict[str, str]] = {
     },
     "graph.op": {_OLDER: "get_test_value"},
     "graph.basic": {
+        _OLDER: "is_in_ancestors",
         "graph.traversal": "ancestors applys_between explicit_graph_inputs general_toposort "
         "get_var_by_name graph_inputs io_toposort orphans_between truncated_graph_inputs "
         "vars_between walk",
@@ -39,7 +40,9 @@ _AESARA: dict[str, dict[str, str]] = {
         "tensor.random.stream": "RandomStream",
     },
     "tensor.basic": {_OLDER: "addbroadcast patternbroadcast"},
+    "sandbox.rng_mrg": {_OLDER: "MRG_RandomStream"},
     "tensor.math": {_OLDER: "convolve"},
+    "tensor.rewriting.basic": {"tensor.rules": "register_specialize_device=register_specialize"},
     "tensor.shape": {_OLDER: "addbroadcast patternbroadcast"},
     "updates": {_OLDER: "OrderedUpdates"},
 }

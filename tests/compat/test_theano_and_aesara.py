@@ -150,6 +150,13 @@ def test_copies_of_graphs():
     np.testing.assert_array_equal(other.eval(given), [2, 3])
 
 
+def test_ancestors_of_a_node():
+    y = pt.exp(v)
+    z = y + 1
+    assert older.is_in_ancestors(z.owner, y.owner) and older.is_in_ancestors(z.owner, z.owner)
+    assert not older.is_in_ancestors(y.owner, z.owner)
+
+
 def test_test_values():
     u = pt.dvector("u")
     with pytest.raises(AttributeError, match="u has no test value"):
