@@ -311,12 +311,18 @@ def inplace_graph_rewriter(fn: Callable[..., Any]) -> FromFunctionGraphRewriter:
 FailureCallback = Callable[..., None]
 
 
+def _is_of_a_program(rewriter: Any) -> bool:
+    """Whether a graph rewriter is none of this package: a function, or a class from elsewhere."""
+    own = type(rewriter).__module__.startswith(__name__.partition(".")[0] + ".")
+    return not own or isinstance(rewriter, FromFunctionGraphRewriter)
+
+
 class SequentialGraphRewriter(GraphRewriter):
     """A graph rewriter that runs several, one after the other.
 
     If one raises, ``failure_callback(exception, self, rewriter)`` is called, and the next one runs
-    unless it raises.  Without a callback, ``config.on_opt_error`` says what happens, but for
-    `RewriteError`, which is raised.
+    unless it raises.  Without a callback, ``config.on_opt_error`` says what happens if it is a
+    program's own, and exceptions of others are raised.
     """
 
     def __init__(self, *rewrites: Any, failure_callback: FailureCallback | None = None) -> None:
@@ -343,6 +349,9 @@ class SequentialGraphRewriter(GraphRewriter):
     def warn(cls, exc: Exception, self: Any, rewriter: Any) -> None:
         """The default failure callback."""
         if isinstance(exc, RewriteError):
+            raise exc
+        if not _is_of_a_program(rewriter):
+            exc.add_note(f"raised in rewrite {rewriter!s}")
             raise exc
         rewriter_failed(exc, rewriter, None)
 
