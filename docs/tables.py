@@ -143,9 +143,10 @@ class Switches(SphinxDirective):
     """What variables do not have under an older name."""
 
     def run(self) -> list[nodes.Node]:
-        from phintys.compat.switches import SWITCHES
+        from phintys.compat.switches import DEFAULTS, SWITCHES
 
         rows = [(f"`{s.owner.__name__}.{s.attribute}`", s.reason) for s in SWITCHES]
+        rows += [(f"`config.{d.setting}` is `{d.value!r}`", d.reason) for d in DEFAULTS]
         return self.parse_text_to_nodes(table(["is absent", "because"], rows))
 
 

@@ -50,9 +50,8 @@ if TYPE_CHECKING:
     from phintys.loop import foldl, foldr, map, reduce, scan
 
 # Rules, and the phases made of them, are imported on the first rewrite: the import stays fast.
-optdb.fill_later(
-    lambda: [import_module(f"phintys.{m}") for m in ("conditional.rewriting", "saturation")]
-)
+_PHASES = "conditional.on_demand", "conditional.rewriting", "saturation"
+optdb.fill_later(lambda: [import_module(f"phintys.{m}") for m in _PHASES])
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
 config.warn_unused_flags()

@@ -42,6 +42,14 @@ class RewriteError(PhintysError):
     """A rewrite raised an exception, or returned an illegal replacement.  The message names it."""
 
 
+class RewriteTypeError(RewriteError, TypeError):
+    """A node rewriter returned something that is no replacement."""
+
+
+class RewriteValueError(RewriteError, ValueError):
+    """A node rewriter returned replacements that do not fit the outputs of the node."""
+
+
 class ConflictingAssumptionsError(PhintysError, ValueError):
     """Properties were declared with `assume` that contradict each other, a constant, or the ops."""
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -16,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
+from phintys.graph.origin import stacklevel
 from phintys.lazy import submodule
 
 #: path -> the modules whose public names the module at this path has
@@ -30,9 +32,33 @@ MODULES: dict[str, tuple[str, ...]] = {
     "compile.debug.dump": ("compile.pickling",),
     "compile.executor": ("compile.aliasing", "compile.callable"),
     "compile.ops": ("gradient.barriers", "tensor.from_function"),
+    "compile.function_module": ("compile.callable", "compile.function", "compile.io"),
+    "compile.pfunc": ("compile.function", "compile.io", "compile.rebuild"),
     "compile.profiling": ("compile.profile",),
     "configdefaults": ("config",),
     "configparser": ("config",),
+    "gof": (
+        *("graph.destroy", "graph.features", "graph.basic", "graph.traversal", "graph.utils"),
+        *("compile.linker", "compile.linkers", "rewriting.rewriter", "rewriting.walk"),
+        *("rewriting.merge", "rewriting.origins", "rewriting.pattern"),
+    ),
+    "gof.destroyhandler": ("graph.destroy",),
+    "gof.fg": ("graph.fg",),
+    "gof.graph": ("graph.basic", "graph.traversal"),
+    "gof.link": ("compile.linker", "compile.linkers"),
+    "gof.null_type": ("graph.type",),
+    "gof.op": ("graph.op",),
+    "gof.opt": (
+        *("rewriting.rewriter", "rewriting.walk", "rewriting.equilibrium", "rewriting.merge"),
+        *("rewriting.pattern", "rewriting.origins", "rewriting.graph"),
+    ),
+    "gof.optdb": ("rewriting.database", "rewriting.older"),
+    "gof.params_type": ("compat.c_interface",),
+    "gof.sched": ("graph.sched",),
+    "gof.toolbox": ("graph.features",),
+    "gof.type": ("graph.type",),
+    "gof.utils": ("graph.utils",),
+    "gof.vm": ("compile.linkers", "compile.vm"),
     "graph.destroyhandler": ("graph.destroy",),
     "graph.null_type": ("graph.type",),
     "graph.rewriting": ("rewriting.graph",),
@@ -48,7 +74,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.basic": ("compile.linker", "compile.linkers"),
     "link.c": (),
     "link.c.basic": ("compile.linker", "compile.linkers"),
-    "link.c.type": ("compile.absent",),
+    "link.c.interface": ("compat.c_interface",),
+    "link.c.op": ("compat.c_interface",),
+    "link.c.params_type": ("compat.c_interface",),
+    "link.c.type": ("compat.c_interface",),
     "link.jax": ("compile.linker",),
     "link.jax.dispatch": ("backends.jax",),
     "link.jax.ops": ("tensor.from_jax",),
@@ -74,6 +103,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "misc.pkl_utils": ("compile.pickling",),
     "misc.safe_asarray": ("scalar.safe_asarray",),
     "sandbox": (),
+    "sandbox.cuda": (),
+    "sandbox.rng_mrg": (),
     "sandbox.linalg": ("tensor.linalg.spectral_radius",),
     "sandbox.linalg.ops": ("tensor.linalg.spectral_radius",),
     "scan": ("loop",),
@@ -81,18 +112,31 @@ MODULES: dict[str, tuple[str, ...]] = {
     "scan.checkpoints": ("loop.checkpoints",),
     "scan.op": ("loop.op", "loop.info", "loop.arguments"),
     "scan.rewriting": ("loop.rules",),
+    "scan.rewriting.db": ("loop.rules",),
     "scan.utils": ("loop.results", "loop.args"),
+    "scan_module": ("loop",),
+    "scan_module.scan": ("loop.scan", "loop.results"),
+    "scan_module.scan_op": ("loop.op", "loop.info", "loop.arguments"),
+    "scan_module.scan_utils": ("loop.results", "loop.args"),
+    "scan_module.scan_views": ("loop.views",),
+    "scalar.basic_scipy": ("scalar.math",),
     "scan.views": ("loop.views",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
     "tensor.linalg.solvers.psd": ("tensor.linalg.solvers.cholesky",),
+    "tensor.functional": (),
     "tensor.nlinalg": ("tensor.linalg",),
+    "tensor.nnet.bn": ("tensor.nnet.batchnorm",),
     "tensor.nnet.conv": ("tensor.nnet.abstract_conv",),
+    "tensor.nnet.nnet": ("tensor.nnet.basic",),
     "tensor.nnet.sigm": ("tensor.nnet.basic",),
     "tensor.nnet.ctc": ("loop.ctc",),
+    "tensor.shared_randomstreams": (),
+    "tensor.signal.downsample": ("tensor.signal.pool",),
     "tensor.slinalg": ("tensor.linalg",),
     "tensor.random.rewriting": ("tensor.random.lifting",),
     "tensor.random.rewriting.basic": ("tensor.random.lifting",),
     "tensor.var": ("tensor.variable",),
+    "updates": (),
     "utils": ("lazy",),
 }
 #: path -> the module of a backend whose names the module at this path has too: it is imported when
@@ -124,27 +168,104 @@ NAMES = {
         ),
         "assumptions.keys",
     ),
+    "tensor.basic": {
+        "NotScalarConstantError": "errors",
+        "get_vector_length": "tensor.static",
+    },
     "tensor.math": {"logsumexp": "tensor.special"},
+    "tensor.reshape": dict.fromkeys(("pack", "unpack"), "tensor.packing"),
     "tensor.sort": dict.fromkeys(("argtopk", "topk", "topk_and_argtopk"), "tensor.search"),
     "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
 }
-#: path of a module that is here -> names that it has besides, each with the module that is imported
-#: when the name is read
-ON_DEMAND = {
-    "tensor.basic": dict.fromkeys(("infer_shape_db", "register_infer_shape"), "tensor.rules")
+_ANNOTATIONS, _HELPERS = "compat.annotations", "compat.helpers"
+#: path of a module -> names that it has besides, in texts, by the module that is imported when
+#: one of them is read
+ON_DEMAND: dict[str, dict[str, str]] = {
+    "compile.ops": {
+        "compat.c_interface": "register_deep_copy_op_c_code register_view_op_c_code",
+    },
+    "gradient": {_HELPERS: "as_list_or_tuple", _ANNOTATIONS: "V"},
+    "graph.basic": {_ANNOTATIONS: "OpType OptionalApplyType"},
+    "graph.fg": {_ANNOTATIONS: "ClientType"},
+    "graph.op": {
+        _ANNOTATIONS: "C ComputeMapType InputStorageType OutputStorageType StorageCellType "
+        "StorageMapType ThunkType",
+    },
+    "graph.replace": {_ANNOTATIONS: "ReplaceTypes"},
+    "graph.rewriting.basic": {
+        _ANNOTATIONS: "RemoveKeyType TransformOutputType",
+        _HELPERS: "merge_dict",
+    },
+    "graph.rewriting.db": {_ANNOTATIONS: "RewritesType"},
+    "graph.rewriting.unify": {_ANNOTATIONS: "OpPatternOpTypeType PatternElement"},
+    "graph.traversal": {_ANNOTATIONS: "NodeAndChildren", _HELPERS: "variable_ancestors"},
+    "graph.utils": {
+        _ANNOTATIONS: "T",
+        _HELPERS: "add_tag_trace get_variable_trace_string simple_extract_stack",
+    },
+    "link.basic": {_ANNOTATIONS: "ThunkAndContainersType"},
+    "link.utils": {_HELPERS: "gc_helper get_name_for_object raise_with_op streamline"},
+    "printing": {_ANNOTATIONS: "IDTypesType", "show.printers": "VALID_ASSOC greek special"},
+    "scan.utils": {_HELPERS: "expand_empty forced_replace reconstruct_graph safe_new"},
+    "tensor.basic": {"tensor.rules": "infer_shape_db register_infer_shape"},
+    "tensor.functional": {"tensor": "vectorize"},
+    "tensor.math": {
+        _HELPERS: "float16_atol float16_rtol float32_atol float32_rtol float64_atol float64_rtol "
+        "isinf_ isnan_",
+    },
+    "tensor.sharedvar": {_HELPERS: "load_shared_variable scalar_constructor tensor_constructor"},
+    "tensor.sort": {_ANNOTATIONS: "KIND KIND_VALUES"},
+    "tensor.subtensor": {
+        _HELPERS: "advanced_inc_subtensor advanced_inc_subtensor1 advanced_set_subtensor "
+        "advanced_set_subtensor1 advanced_subtensor advanced_subtensor1 basic_subtensor "
+        "get_slice_elements group_indices",
+    },
+    "tensor.type": {
+        _HELPERS: "dtype_specs_map ubscalar uiscalar ulscalar uwscalar values_eq_approx "
+        "values_eq_approx_always_true values_eq_approx_remove_inf "
+        "values_eq_approx_remove_inf_nan values_eq_approx_remove_nan",
+    },
+    "tensor.utils": {
+        _HELPERS: "broadcast_static_dim_lengths faster_broadcast_to faster_ndindex "
+        "hash_from_ndarray import_func_from_string shape_of_variables",
+    },
+    "tensor.variable": {_HELPERS: "get_unique_constant_value"},
+    "utils": {
+        _HELPERS: "LOCAL_BITWIDTH PYTHON_INT_BITWIDTH Singleton apply_across_args "
+        "call_subprocess_Popen difference flatten from_return_values hash_from_code "
+        "maybe_add_to_os_environ_pathlist output_subprocess_Popen subprocess_Popen "
+        "to_return_values uniq unzip",
+    },
+}
+#: path of a module -> the path to which PyTensor has moved names, which give a FutureWarning
+MOVED: dict[str, dict[str, str]] = {
+    "graph.basic": {
+        "graph.traversal": "ancestors applys_between apply_depends_on explicit_graph_inputs "
+        "general_toposort get_var_by_name graph_inputs io_toposort orphans_between "
+        "truncated_graph_inputs vars_between walk",
+    },
 }
 #: modules whose names are those of rewrites, or of what `tensor.rules` has
-REWRITES = tuple(
-    f"tensor.rewriting{module}"
-    for module in (
-        *("", ".basic", ".blas", ".blockwise", ".einsum", ".elemwise", ".extra_ops", ".jax"),
-        *(".math", ".numba", ".ofg", ".reshape", ".shape", ".sort", ".special", ".subtensor"),
-        *(".subtensor_lift", ".uncanonicalize", ".linalg", ".linalg.decomposition"),
-        *(".linalg.inverse", ".linalg.products", ".linalg.solvers", ".linalg.summary"),
-    )
+REWRITES = (
+    *[
+        f"tensor.rewriting{module}"
+        for module in (
+            *("", ".assumptions", ".basic", ".blas", ".blas_c", ".blockwise", ".einsum"),
+            *(".elemwise", ".extra_ops", ".fused_elemwise", ".jax", ".math", ".numba", ".ofg"),
+            *(".optimize", ".reshape", ".scalarize", ".shape", ".sort", ".special"),
+            *(".subtensor", ".subtensor_lift", ".uncanonicalize", ".linalg"),
+            *(".linalg.decomposition", ".linalg.inverse", ".linalg.products"),
+            *(".linalg.reassociate_matmul", ".linalg.solvers", ".linalg.summary"),
+            ".linalg.utils",
+        )
+    ],
+    "tensor.opt",
+    *[f"scan.rewriting{part}" for part in ("", ".inplace", ".io", ".merge", ".push_out", ".trace")],
 )
 #: packages that do not exist yet: `phintys.planned` has the paths and names of their modules
 PLANNED = ("sparse", "xtensor")
+#: what `phintys.compat` does with each module that is made here
+extensions: list[Callable[[ModuleType], None]] = []
 _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 #: packages that are here, of which modules are attributes before they are imported
 _WITH_SUBMODULES = ("graph", "scalar", "tensor.linalg")
@@ -203,8 +324,12 @@ class _Finder:
             vars(module)["__getattr__"] = partial(_of_backend, name)
         if name in REWRITES:
             vars(module)["__getattr__"] = partial(_rewrite, name)
+        if name in ON_DEMAND:
+            _look_up(module, name)
         for source in MODULES.get(name, ()):
             vars(module).update(_public(import_module(f"phintys.{source}")))
+        for extend in extensions:
+            extend(module)
 
 
 def is_planned(path: str) -> bool:
@@ -234,30 +359,43 @@ def _of_backend(path: str, name: str) -> Any:
     return getattr(import_module(f"phintys.{BACKENDS[path]}"), name)
 
 
-def _on_demand(path: str, name: str) -> Any:
-    """What `ON_DEMAND` says that the module at ``path`` calls ``name``."""
-    if name not in ON_DEMAND[path]:
+def _on_demand(path: str, otherwise: Callable[[str], Any] | None, name: str) -> Any:
+    """What `ON_DEMAND` or `MOVED` says that the module at ``path`` calls ``name``.
+
+    Other names are those of ``otherwise``; AttributeError if that is None.
+    """
+    for source, names in ON_DEMAND[path].items():
+        if name in names.split():
+            return getattr(import_module(f"phintys.{source}"), name)
+    for source, names in MOVED.get(path, {}).items():
+        if name in names.split():
+            message = f"`phintys.{path}.{name}` was moved to `phintys.{source}.{name}`."
+            warnings.warn(message, FutureWarning, stacklevel=stacklevel())
+            return getattr(import_module(f"phintys.{source}"), name)
+    if otherwise is None:
         raise AttributeError(f"module 'phintys.{path}' has no attribute {name!r}")
-    return getattr(import_module(f"phintys.{ON_DEMAND[path][name]}"), name)
+    return otherwise(name)
+
+
+def _look_up(module: ModuleType, path: str) -> None:
+    """Make a module look up its further names."""
+    otherwise = vars(module).get("__getattr__")
+    vars(module)["__getattr__"] = partial(_on_demand, path, otherwise)
 
 
 def _rewrite(module: str, name: str) -> Any:
     """The module of rewrites in another, what ``tensor.rules`` calls ``name``, or the rewrites that
     have it as their name or tag.
 
-    Raises AttributeError if there are none.
+    Raises AttributeError if there is none; ImportError that says what does the same, if an import
+    statement asks.
     """
-    from phintys.rewriting.rewriter import SequentialNodeRewriter
-
-    if f"{module}.{name}" in REWRITES:
+    if f"{module}.{name}" in (*REWRITES, *MODULES):
         return submodule(f"phintys.{module}", name)
     rules = import_module("phintys.tensor.rules")
     if not name.startswith("_") and hasattr(rules, name):
         return getattr(rules, name)
-    found = [rule for rule in rules.RULES if name == rule.name or name in rule.tags]
-    if not found or name.startswith("_"):
-        raise AttributeError(f"There is no rewrite {name!r}.")
-    return found[0] if len(found) == 1 else SequentialNodeRewriter(*found)
+    return import_module("phintys.compat.rewrites").named(name)
 
 
 def install() -> None:
@@ -267,8 +405,8 @@ def install() -> None:
     for path in _WITH_SUBMODULES:
         package = import_module(f"phintys.{path}")
         vars(package)["__getattr__"] = partial(submodule, package.__name__)
-    for path in ON_DEMAND:
-        vars(import_module(f"phintys.{path}"))["__getattr__"] = partial(_on_demand, path)
+    for path in ON_DEMAND.keys() - MODULES.keys():
+        _look_up(import_module(f"phintys.{path}"), path)
     for path, names in NAMES.items():
         module = import_module(f"phintys.{path}")
         for name, source in names.items():

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -20,10 +21,12 @@ from importlib.util import find_spec
 from types import CodeType, ModuleType
 
 import phintys
-from phintys.compat.switches import apply_switches
+from phintys.compat.switches import apply_switches, defaults
 from phintys.compat.systems import checked
+from phintys.compat.tables import extend, extend_loaded
 from phintys.config import config
 from phintys.config.sources import given_values
+from phintys.paths import extensions
 
 #: Held while modules of this package are imported for their older names, and by `install`.
 #: Otherwise two threads that import a package and a module in it, which import each other, would
@@ -102,6 +105,7 @@ class _Finder(MetaPathFinder, Loader):
         """
         with _turn():
             module = import_module(own_name(spec.name, self.system))
+        extend(self.system, module)
         spec.loader_state = _own_spec(module)
         return module
 
@@ -181,6 +185,7 @@ def install(system: str) -> None:
         own = given_values(os.environ)
         given = given_values(os.environ, system)
         config.use({name: value for name, value in given.items() if own.get(name) != value})
+        config.use(defaults({**own, **given}))
         config.warn_unused_flags()
         apply_switches()
         finder = _Finder(system)
@@ -188,6 +193,8 @@ def install(system: str) -> None:
         sys.meta_path.insert(0, finder)
         sys.modules[system] = phintys
         finder.share_loaded()
+        extend_loaded(system)
+        extensions.append(partial(extend, system))
 
 
 def hand_over(path: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from phintys.config.sources import Given
 from phintys.tensor.variable import TensorVariable
 
 
@@ -30,6 +32,29 @@ SWITCHES = [
         "for an array, and put others into an object array",
     ),
 ]
+
+
+class Default(NamedTuple):
+    """A setting that has another default value under an older name."""
+
+    setting: str
+    value: str
+    reason: str
+
+
+DEFAULTS = [
+    Default(
+        "on_opt_error",
+        "warn",
+        "a rewriter of a program that raises is logged there, and the graph stays as it was",
+    ),
+]
+
+
+def defaults(given: Mapping[str, Given]) -> dict[str, Given]:
+    """The settings of `DEFAULTS`, apart from those that are ``given``."""
+    source = "phintys.compat"
+    return {d.setting: Given(d.value, source) for d in DEFAULTS if d.setting not in given}
 
 
 def apply_switches() -> None:

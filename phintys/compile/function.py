@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -21,6 +22,7 @@ from phintys.config import config
 from phintys.graph.collection import collect_young, collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
+from phintys.graph.origin import stacklevel
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.traversal import ancestors, get_var_by_name
 from phintys.graph.variable import Variable, late_bound
@@ -67,7 +69,8 @@ def function(
     givens
         dict or pairs: variable -> replacement in the graph
     no_default_updates
-        True, or a list of shared variables: their ``default_update`` is not applied
+        True, or a list of shared variables: their ``default_update`` is not applied.  Deprecated,
+        with a DeprecationWarning: no default update is needed if updates are stated
     accept_inplace
         True: the graph may contain operations that work in place
     name
@@ -101,6 +104,9 @@ def function(
     array(4.)
     """
     start = time.perf_counter()
+    if no_default_updates is not False:
+        message = "The no_default_updates parameter of function is deprecated: state the updates."
+        warnings.warn(message, DeprecationWarning, stacklevel=stacklevel())
     with collection_paused():
         spec = specify(
             inputs,
@@ -206,6 +212,26 @@ class FunctionMaker:
         That of a shared variable is implicit, and has its cell and its update.
         """
         return self.spec.all_inputs()
+
+    @property
+    def expanded_inputs(self) -> list[SymbolicInput]:
+        """Other name of `inputs`."""
+        return self.inputs
+
+    @property
+    def required(self) -> list[bool]:
+        """For each of `inputs`, whether a call must pass it: it has no value."""
+        return [i.value is None for i in self.inputs]
+
+    @property
+    def unpack_single(self) -> bool:
+        """Whether a call returns one value, not a list."""
+        return self.unpack == "single"
+
+    @property
+    def return_none(self) -> bool:
+        """Whether a call returns None."""
+        return self.unpack == "nothing"
 
     @property
     def graph(self) -> FunctionGraph:

@@ -98,7 +98,8 @@ class Mode:
     """
 
     def __init__(self, linker: Any = None, optimizer: Any = "default", db: Any = None) -> None:
-        self.linker: Linker = get_linker(config.linker if linker is None else linker)
+        self.provided_linker = config.linker if linker is None else linker
+        self.linker: Linker = get_linker(self.provided_linker)
         self.provided_optimizer: Any = selection(optimizer)
         self.optdb = optdb if db is None else db
 
@@ -113,6 +114,11 @@ class Mode:
         if not own or not isinstance(query, RewriteDatabaseQuery) or query.extra_rewrites:
             return None
         return self.linker.name, query.key
+
+    @property
+    def _optimizer(self) -> Any:
+        """Other name of ``provided_optimizer``, the selection of rewrites."""
+        return self.provided_optimizer
 
     @property
     def optimizer(self) -> Any:
@@ -157,7 +163,7 @@ class Mode:
     def with_linker(self, linker: Linker) -> Self:
         """A mode with another linker and the same selection of rewrites."""
         new = self._derive(self.provided_optimizer)
-        new.linker = linker
+        new.linker = new.provided_linker = linker
         return new
 
     def including(self, *tags: str) -> Self:
@@ -280,8 +286,10 @@ def _is_other_mode_set() -> bool:
     return (config.linker, config.optimizer) != ("auto", "fast_run")
 
 
-def __getattr__(name: str) -> Mode:
-    """The predefined modes are attributes of this module."""
+def __getattr__(name: str) -> Any:
+    """The predefined modes are attributes of this module, and a dict of them."""
+    if name == "predefined_modes":
+        return {known: get_mode(known) for known in _DEFINITIONS}
     if name not in _DEFINITIONS and name not in _MAKERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return get_mode(name)

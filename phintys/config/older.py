@@ -19,7 +19,6 @@ _DEVICE = "functions run on the processor; mode JAX runs on what JAX finds"
 _META = "there is no meta-optimizer"
 
 _ROWS: list[tuple[str, object, str]] = [
-    ("on_opt_error", "raise", "a rewrite that fails is always an error"),
     ("on_shape_error", "raise", "an infer_shape that fails is always an error"),
     ("check_input", True, "arguments are checked; trust_input=True of `function` leaves that out"),
     ("warn_float64", "ignore", "dprint(y, print_type=True) shows the types in a graph"),

@@ -126,6 +126,15 @@ _MESSAGES = [
         "0: messages do not name the lines of the user's program that made a node",
         in_key=False,
     ),
+    Setting(
+        "on_opt_error",
+        "raise",
+        "what happens if a rewriter of a program raises: 'raise'; 'warn' logs it and goes on with "
+        "the graph as it was, 'ignore' does not log, 'pdb' starts the debugger. A rule of this "
+        "package that fails is always an error, and so is an assertion",
+        ("raise", "warn", "ignore", "pdb"),
+        in_key=False,
+    ),
     Setting("check_rewrites", False, "verify the graph after every rewrite (slow)"),
     Setting(
         "check_stack_trace",

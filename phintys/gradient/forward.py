@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -121,13 +122,17 @@ def Rop(
     return_disconnected: ReturnDisconnected = "zero",
     use_op_rop_implementation: bool = True,
 ) -> Any:
-    """Older name of `pushforward`, with ``tangents`` called ``eval_points``.
+    """Older name of `pushforward`, with ``tangents`` called ``eval_points``; gives a FutureWarning.
 
-    >>> import phintys, phintys.tensor as pt
+    >>> import warnings, phintys, phintys.tensor as pt
     >>> x, t = pt.dvector("x"), pt.dvector("t")
-    >>> phintys.Rop(x**2, x, t).eval({x: [1.0, 2.0], t: [1.0, 10.0]})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FutureWarning)
+    ...     product = phintys.Rop(x**2, x, t)
+    >>> product.eval({x: [1.0, 2.0], t: [1.0, 10.0]})
     array([ 2., 40.])
     """
+    warnings.warn("Rop is deprecated, use pushforward instead.", FutureWarning, stacklevel=2)
     return pushforward(
         f, wrt, eval_points, disconnected_outputs, return_disconnected, use_op_rop_implementation
     )

@@ -145,13 +145,17 @@ def Lop(
     disconnected_inputs: OnDisconnected = "raise",
     return_disconnected: ReturnDisconnected = "zero",
 ) -> Any:
-    """Older name of `pullback`, with ``cotangents`` called ``eval_points``.
+    """Older name of `pullback`, with ``cotangents`` called ``eval_points``; gives a FutureWarning.
 
-    >>> import phintys, phintys.tensor as pt
+    >>> import warnings, phintys, phintys.tensor as pt
     >>> x, u = pt.dvector("x"), pt.dvector("u")
-    >>> phintys.Lop(x**2, x, u).eval({x: [1.0, 2.0], u: [1.0, 10.0]})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FutureWarning)
+    ...     product = phintys.Lop(x**2, x, u)
+    >>> product.eval({x: [1.0, 2.0], u: [1.0, 10.0]})
     array([ 2., 40.])
     """
+    warnings.warn("Lop is deprecated, use pullback instead.", FutureWarning, stacklevel=2)
     return pullback(
         f, wrt, eval_points, consider_constant, disconnected_inputs, return_disconnected
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
+from weakref import ReferenceType, ref
 
 from phintys.errors import AlreadyThere, InconsistencyError, ReplacementDidNotRemoveError
 from phintys.graph.ignored import ignores
@@ -90,17 +92,32 @@ class History(Feature):
     def __init__(self) -> None:
         self.changes: list[tuple[Apply, int, Variable, Any]] = []
         self._reverting = False
+        self._graph: ReferenceType[Any] | None = None
+
+    @property
+    def history(self) -> dict[Any, list[tuple[Apply, int, Variable, Any]]]:
+        """The graph that the feature is attached to -> its changes.
+
+        Each is a node, the number of an input, the variable before the change, and the reason.
+        """
+        fgraph = None if self._graph is None else self._graph()
+        return {} if fgraph is None else {fgraph: self.changes}
 
     def on_attach(self, fgraph: Any) -> None:
         if any(isinstance(f, History) for f in fgraph._features):
             raise AlreadyThere("A History is attached already.")
         self.changes.clear()
+        self._graph = ref(fgraph)
+
+    def on_detach(self, fgraph: Any) -> None:
+        self._graph = None
 
     def clone(self) -> History:
         return type(self)()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"changes": []}  # an unpickled graph cannot be reverted
+        # an unpickled graph cannot be reverted
+        return self.__dict__ | {"changes": [], "_graph": None}
 
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
@@ -204,8 +221,13 @@ class Validator(Feature):
             raise AlreadyThere("A Validator is attached already.")
 
     def validate(self, fgraph: Any) -> None:
-        """Call `on_validate` of every feature; `InconsistencyError` if the graph is not legal."""
+        """Call `on_validate` of every feature; `InconsistencyError` if the graph is not legal.
+
+        ``fgraph.validate_time`` is the time that this has taken, in seconds.
+        """
+        start = time.perf_counter()
         fgraph.execute_callbacks("on_validate")
+        fgraph.validate_time = time.perf_counter() - start
 
     def consistent(self, fgraph: Any) -> bool:
         """Whether `validate` passes."""

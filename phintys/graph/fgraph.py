@@ -8,10 +8,11 @@ two: `FunctionGraph.freeze` and `FrozenFunctionGraph.unfreeze`.
 from __future__ import annotations
 
 import sys
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, KeysView, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from time import perf_counter
 from typing import Any
 
 from phintys.errors import AlreadyThere, MissingInputError
@@ -53,7 +54,10 @@ class FunctionGraph:
     inputs, outputs
         lists of variables
     apply_nodes
-        the set of nodes
+        the set of nodes; ``node.tag.imported_by`` and ``removed_by`` list the reasons of changes
+        that added a node and removed it
+    execute_callbacks_times
+        feature -> the seconds that its callbacks have taken
 
     Raises
     ------
@@ -146,6 +150,8 @@ class FunctionGraph:
         #: a new object after each change of the inputs, the outputs, or the inputs of a node
         self.last_change: object = object()
         self._known_change = _last_change[0]
+        #: feature -> the seconds that `execute_callbacks` has taken for it
+        self.execute_callbacks_times: defaultdict[Any, float] = defaultdict(float)
         self._features: list[Any] = []
         self._index_features()
 
@@ -277,6 +283,7 @@ class FunctionGraph:
         self.apply_nodes.discard(node)
         for o in node.outputs:
             self.clients.pop(o, None)
+        _record(node, "removed_by", reason)
         self.execute_callbacks("on_prune", node, reason)
 
     # ----------------------------------------------------------------- importing
@@ -326,6 +333,7 @@ class FunctionGraph:
                 if users is None:
                     users = clients[v] = Clients()
                 users[node, i] = None
+            _record(node, "imported_by", reason)
             for callback in callbacks:
                 callback(self, node, reason)
 
@@ -504,7 +512,14 @@ class FunctionGraph:
     def execute_callbacks(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Call a callback of every feature that overrides it, in order of attachment."""
         for callback in self._callbacks[name]:
+            start = perf_counter()
             callback(self, *args, **kwargs)
+            self.execute_callbacks_times[callback.__self__] += perf_counter() - start
+
+    @property
+    def execute_callbacks_time(self) -> float:
+        """The seconds that `execute_callbacks` has taken."""
+        return sum(self.execute_callbacks_times.values())
 
     def collect_callbacks(self, name: str, *args: Any) -> dict[Any, Any]:
         """Like `execute_callbacks`; returns a dict from features to results."""
@@ -665,6 +680,11 @@ class FrozenFunctionGraph(FrozenGraph):
         return (fgraph, memo) if return_memo else fgraph
 
 
+def _record(node: Apply, what: str, reason: Any) -> None:
+    """Add the text of a reason to a list in the tag of a node, as PyTensor does."""
+    node.tag.__dict__.setdefault(what, []).append(str(reason))
+
+
 def _check_roots(roots: Mapping[Variable, Apply | None]) -> None:
     """MissingInputError for a variable without an owner that is no constant.
 
@@ -696,5 +716,6 @@ _BOOKKEEPING = frozenset(
         "_features",
         "_callbacks",
         "_provided",
+        "execute_callbacks_times",
     )
 )

@@ -167,7 +167,7 @@ _BASE_FIELDS = frozenset(
 
 
 #: attributes in slots that may refer back to the object, so that they are state
-_STATE_FIELDS = frozenset(("default_update",))
+_STATE_FIELDS = frozenset(("_default_update",))
 
 
 _slots_of: WeakMemo[type, tuple[tuple[str, ...], bool]] = WeakMemo("classes of variables")

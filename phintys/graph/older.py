@@ -7,10 +7,12 @@ may be run one by one through thunks.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from phintys.errors import MethodNotDefined
+from phintys.graph.origin import stacklevel
 from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 
@@ -32,15 +34,20 @@ class OlderInterface:
     def grad(self, inputs: Sequence[Variable], output_grads: Sequence[Variable]) -> list[Variable]:
         """Older form of `Op.pullback`, without the outputs."""
         op: Any = self
-        return _without_none(op.pullback(inputs, op(*inputs, return_list=True), output_grads))
+        return _without_none(op.pullback(inputs, op.make_node(*inputs).outputs, output_grads))
 
     def _older_pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], given: Sequence[Variable]
     ) -> list[Variable]:
-        """What ``L_op`` or ``grad`` of a subclass returns; MethodNotDefined if it has neither."""
+        """What ``L_op`` or ``grad`` of a subclass returns; MethodNotDefined if it has neither.
+
+        They give a FutureWarning.
+        """
         if type(self).L_op is not OlderInterface.L_op:
+            self._warn_of_older("pullback", "L_op")
             return self.L_op(inputs, outputs, given)
         if type(self).grad is not OlderInterface.grad:
+            self._warn_of_older("pullback", "grad")
             return self.grad(inputs, given)
         raise MethodNotDefined(
             f"{type(self).__name__} has no pullback: {self} is not differentiable."
@@ -51,17 +58,26 @@ class OlderInterface:
         """Older form of `Op.pushforward`, with None for "no tangent"."""
         op: Any = self
         tangents = _without_none(eval_points)
-        results = op.pushforward(inputs, op(*inputs, return_list=True), tangents)
+        results = op.pushforward(inputs, op.make_node(*inputs).outputs, tangents)
         return [None if _is_missing(r) else r for r in results]
 
     def _older_pushforward(
         self, inputs: Sequence[Variable], given: Sequence[Variable]
     ) -> list[Variable]:
-        """What ``R_op`` of a subclass returns; MethodNotDefined if it has none."""
+        """What ``R_op`` of a subclass returns; MethodNotDefined if it has none.
+
+        It gives a FutureWarning.
+        """
         if type(self).R_op is OlderInterface.R_op:
             raise MethodNotDefined(f"{type(self).__name__} has no pushforward.")
+        self._warn_of_older("pushforward", "R_op")
         points = [None if _is_missing(t) else t for t in given]
         return _without_none(self.R_op(inputs, points))
+
+    def _warn_of_older(self, method: str, older: str) -> None:
+        """Give the FutureWarning that the class defines ``older`` in place of ``method``."""
+        message = f"{type(self).__name__} should implement `{method}` instead of `{older}`."
+        warnings.warn(message, FutureWarning, stacklevel=stacklevel())
 
     # ----- running one node in Python
     #: whether the class defines `make_thunk` or `make_py_thunk`: they take the place of `perform`

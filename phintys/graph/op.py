@@ -110,7 +110,7 @@ class Op(OlderInterface, MetaObject):
         """Apply the op to ``inputs``, by `make_node`; return its output or outputs.
 
         The result is the `default_output` if the op defines one, else the only output, else a list;
-        with ``return_list`` always a list.  ``name`` becomes the name of the output.
+        ``return_list`` puts a single one into a list.  ``name`` becomes the name of the output.
         """
         node: Any = self.make_node(*inputs, **kwargs)
         if not isinstance(node, Apply):
@@ -126,11 +126,9 @@ class Op(OlderInterface, MetaObject):
             else:
                 for i, out in enumerate(outputs):
                     out.name = f"{name}_{i}"
-        if return_list:
-            return list(outputs)
         if self.default_output is not None:
-            return outputs[self.default_output]
-        return outputs[0] if len(outputs) == 1 else list(outputs)
+            outputs = [outputs[self.default_output]]
+        return outputs[0] if len(outputs) == 1 and not return_list else list(outputs)
 
     # ----- rewriting
     @property
@@ -226,7 +224,7 @@ class Op(OlderInterface, MetaObject):
         if not self.is_linear:
             return self._older_pushforward(inputs, tangents)
         moved = [x if isinstance(t.type, DisconnectedType) else t for x, t in zip(inputs, tangents)]
-        return list(self(*moved, return_list=True))
+        return self.make_node(*moved).outputs
 
     @property
     def is_fully_connected(self) -> bool:

@@ -163,6 +163,19 @@ def _resolve(code: CodeType, offset: int) -> Location:
     return Location(code.co_filename, line, code.co_qualname)
 
 
+#: lines of a program: file, line, function, text
+Trace = list[list[tuple[str, int, str, str]]]
+
+
+def trace_of(origin: Origin | Location | None) -> Trace:
+    """An origin in the form of PyTensor's ``tag.trace``; empty if it is not known.
+
+    Empty with ``config.traceback__limit = 0``, too.
+    """
+    where = locate(origin) if config.traceback__limit else None
+    return [] if where is None else [[(where.file, where.line, where.function, where.text)]]
+
+
 def describe(origin: Any, indent: str = "  ") -> str:
     """Text that says where something was made, with the source line; empty if it is not known.
 

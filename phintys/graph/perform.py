@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from phintys.graph.origin import annotate
 from phintys.graph.results import declared_result
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply, Constant, Variable
+
+#: positions of inputs that a node asks for, and the results of a node that asks for none
+Attempt = tuple[list[int], list[Any]]
 
 _PACKAGE_PREFIX = __name__.partition(".")[0] + "."
 
@@ -36,12 +40,7 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     Results are converted and checked by `declared_result`, which raises TypeError or ShapeError.
     """
     op = node.op
-    if not type(op).__module__.startswith(_PACKAGE_PREFIX):
-        inputs = [x[...] if type(x) is np.ndarray else x for x in inputs]
-    if op.destroy_map:
-        inputs = list(inputs)
-        for i in destroyed_inputs(op):
-            inputs[i] = copy.deepcopy(inputs[i])
+    inputs = _protected(op, inputs)
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     try:
         if op.has_own_thunk:
@@ -51,6 +50,23 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     except Exception as exc:
         _explain_shapes(node, inputs, exc)
         raise
+    return _results(node, inputs, storage)
+
+
+def _protected(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
+    """The values that an op is given, whose changes have no effect on ``inputs``."""
+    if not type(op).__module__.startswith(_PACKAGE_PREFIX):
+        inputs = [x[...] if type(x) is np.ndarray else x for x in inputs]
+    if op.destroy_map:
+        inputs = list(inputs)
+        for i in destroyed_inputs(op):
+            inputs[i] = copy.deepcopy(inputs[i])
+    return inputs
+
+
+def _results(node: Apply, inputs: Sequence[Any], storage: list[list[Any]]) -> list[Any]:
+    """What a node has stored, as arrays of the declared types with memory of their own."""
+    op = node.op
     results = [declared_result(node, k, cell[0]) for k, cell in enumerate(storage)]
     for k, (v, value) in enumerate(zip(node.outputs, results)):
         if isinstance(value, np.ndarray):
@@ -61,10 +77,42 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     return results
 
 
+def is_lazy(node: Apply) -> bool:
+    """Whether the node's own thunk asks for its inputs one by one: its attribute ``lazy`` is true.
+
+    Such a thunk returns the positions of the inputs that it needs next; none if it has stored its
+    results.  The ``compute_map`` that ``make_thunk`` is given says which inputs it has.
+    """
+    return node.op.has_own_thunk and _thunks(node).is_lazy
+
+
+def run_lazily(node: Apply, inputs: Sequence[Any], known: Sequence[bool]) -> Attempt:
+    """The positions of inputs that a node asks for, see `is_lazy`; if there are none, its results.
+
+    ``known`` says which inputs have values.  RuntimeError if the node asks only for some of those.
+    """
+    inputs = _protected(node.op, inputs)
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    asked = _thunks(node)(inputs, storage, known) or []
+    missing = [k for k in asked if not known[k]]
+    if asked and not missing:
+        raise RuntimeError(f"{node.op} asks for inputs {list(asked)}, which it has already.")
+    return (missing, []) if missing else ([], _results(node, inputs, storage))
+
+
 def prepare(node: Apply) -> None:
     """Call the op's ``prepare_node``, once before `run_node`; its own ``make_thunk`` may do so."""
     if not node.op.has_own_thunk:
         node.op.prepare_node(node, None, None, "py")
+
+
+class _Cells(NamedTuple):
+    """A thunk, the cells of inputs and outputs, and those that say which inputs have values."""
+
+    thunk: Callable[[], Any]
+    sources: list[list[Any]]
+    targets: list[list[Any]]
+    flags: list[list[bool]]
 
 
 class _Thunks:
@@ -76,29 +124,45 @@ class _Thunks:
 
     def __init__(self, node: Apply) -> None:
         self.node = node
-        self._free: list[tuple[Callable[[], Any], list[list[Any]], list[list[Any]]]] = []
+        self._free: list[_Cells] = []
 
-    def _make(self) -> tuple[Callable[[], Any], list[list[Any]], list[list[Any]]]:
+    @property
+    def is_lazy(self) -> bool:
+        """See `is_lazy`."""
+        if not self._free:
+            self._free.append(self._make())
+        return bool(getattr(self._free[-1].thunk, "lazy", False))
+
+    def _make(self) -> _Cells:
         node = self.node
         cells: dict[Variable, list[Any]] = {v: [None] for v in [*node.inputs, *node.outputs]}
         computed = {v: [v.owner is not node] for v in cells}
         thunk = node.op.make_thunk(node, cells, computed, list(node.outputs), impl="py")
-        return thunk, [cells[v] for v in node.inputs], [cells[v] for v in node.outputs]
+        sources, targets = [cells[v] for v in node.inputs], [cells[v] for v in node.outputs]
+        return _Cells(thunk, sources, targets, [computed[v] for v in node.inputs])
 
-    def __call__(self, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def __call__(
+        self,
+        inputs: Sequence[Any],
+        output_storage: list[list[Any]],
+        known: Iterable[bool] = itertools.repeat(True),
+    ) -> Any:
+        """What the thunk returns; ``known`` says which inputs have values."""
         try:
             entry = self._free.pop()
         except IndexError:
             entry = self._make()
-        thunk, sources, targets = entry
-        for cell, value in zip(sources, inputs, strict=True):
+        for cell, value in zip(entry.sources, inputs, strict=True):
             cell[0] = value
-        thunk()
-        for cell, out in zip(targets, output_storage, strict=True):
+        for flag, is_known in zip(entry.flags, known):
+            flag[0] = is_known
+        found = entry.thunk()
+        for cell, out in zip(entry.targets, output_storage, strict=True):
             out[0] = cell[0]
-        for cell in [*sources, *targets]:
+        for cell in [*entry.sources, *entry.targets]:
             cell[0] = None
         self._free.append(entry)
+        return found
 
 
 def _thunks(node: Apply) -> _Thunks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -115,7 +116,7 @@ class SharedVariable(Variable):
     {'step': 1}
     """
 
-    __slots__ = ("container", "default_update")
+    __slots__ = ("_default_update", "container")
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class SharedVariable(Variable):
         name: str | None = None,
     ) -> None:
         super().__init__(type, None, None, name)
-        self.default_update: Variable | None = None
+        self._default_update: Variable | None = None
         recorded = _recorded.get()
         if recorded is not None:
             recorded.append(self)
@@ -165,8 +166,25 @@ class SharedVariable(Variable):
     def clone(self, **kwargs: Any) -> SharedVariable:
         """Another variable on the same cell."""
         copy = type(self)(self.type, container=self.container, name=kwargs.pop("name", self.name))
-        copy.default_update = self.default_update
+        copy.update_by_default(self._default_update)
         return copy
+
+    @property
+    def default_update(self) -> Variable | None:
+        """The update of functions that read the variable and do not state one; None: it is kept.
+
+        To assign it gives a DeprecationWarning, as in PyTensor: state updates in `function`.
+        """
+        return self._default_update
+
+    @default_update.setter
+    def default_update(self, expression: Variable | None) -> None:
+        warnings.warn("Setting default_update is deprecated.", DeprecationWarning, stacklevel=2)
+        self._default_update = expression
+
+    def update_by_default(self, expression: Variable | None) -> None:
+        """Set `default_update`, without a warning."""
+        self._default_update = expression
 
     def __str__(self) -> str:
         return self.name or f"<{self.type}>"

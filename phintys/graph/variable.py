@@ -16,7 +16,7 @@ import numpy as np
 from phintys.graph import flatten
 from phintys.graph.labels import label_of
 from phintys.graph.meta import Scratchpad
-from phintys.graph.origin import Origin, user_origin
+from phintys.graph.origin import Origin, Trace, trace_of, user_origin
 from phintys.memo import Memo
 
 #: Functions of higher layers that lower ones call by name, because they must not import them:
@@ -58,14 +58,25 @@ class Node:
 
     @property
     def tag(self) -> Scratchpad:
-        """A namespace for annotations; it never influences what is computed."""
+        """A namespace for annotations; it never influences what is computed.
+
+        ``tag.trace`` of a variable is the line of the program that made it, in PyTensor's form:
+        ``[[(file, line, function, text)]]``.
+        """
         if self._tag is None:
             self._tag = Scratchpad()
+            trace = self._trace()
+            if trace:
+                self._tag.trace = trace
         return self._tag
 
     @tag.setter
     def tag(self, value: Scratchpad) -> None:
         self._tag = value
+
+    def _trace(self) -> Trace:
+        """See `tag`; empty for nodes, and where the line is not known."""
+        return []
 
     def get_parents(self) -> list[Any]:
         """The objects this one refers to: a variable's owner, a node's inputs."""
@@ -128,6 +139,9 @@ class Variable(Node, Generic[TypeT, OwnerT]):
         self.name = name
         self._tag = None
         self.origin = None
+
+    def _trace(self) -> Trace:
+        return trace_of(self.origin if self.owner is None else self.owner.origin)
 
     @property
     def auto_name(self) -> str:

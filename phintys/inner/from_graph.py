@@ -338,7 +338,7 @@ class OpFromGraph(InnerGraphOp):
         if defined:
             name = f"{self.name or type(self).__name__}_{what}"
             op = OpFromGraph([v for v, _ in pairs], defined, inline=self.is_inline, name=name)
-            results = op(*[x for _, x in pairs], return_list=True)
+            results = op.make_node(*[x for _, x in pairs]).outputs
             computed = dict(zip(defined, results, strict=True))
         return [disconnected_type() if g is None else computed.get(g, g) for g in found]
 

@@ -49,7 +49,7 @@ def results(function: Any, arguments: Sequence[Sequence[Variable]]) -> list[Any]
     """
     if isinstance(function, Op):
         flat = [v for group in arguments for v in group]
-        return list(function(*flat, return_list=True))
+        return list(function.make_node(*flat).outputs)
     found = function(*[list(group) for group in arguments])
     return list(found) if isinstance(found, list | tuple) else [found]
 

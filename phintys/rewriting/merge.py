@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from phintys.graph.clients import OrderedSet
 from phintys.graph.features import Feature
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Constant, Variable
@@ -16,21 +17,33 @@ from phintys.rewriting.rewriter import GraphRewriter
 
 
 class MergeFeature(Feature):
-    """A feature that records whether the graph has changed since it was last merged."""
+    """A feature that records whether the graph has changed since it was last merged.
+
+    ``scheduled`` are the nodes that were added or changed since then.
+    """
 
     def __init__(self) -> None:
+        self.scheduled: OrderedSet[Apply] = OrderedSet()
         self.clean = False
+
+    def on_attach(self, fgraph: FunctionGraph) -> None:
+        self.scheduled = OrderedSet(fgraph.toposort())
 
     def clone(self) -> MergeFeature:
         return type(self)()
 
     def on_import(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
         self.clean = False
+        self.scheduled.add(node)
+
+    def on_prune(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
+        self.scheduled.discard(node)
 
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
     ) -> None:
         self.clean = False
+        self.scheduled.add(node)
 
 
 class MergeOptimizer(GraphRewriter):
@@ -56,6 +69,7 @@ class MergeOptimizer(GraphRewriter):
         changed = self._rules.apply(fgraph)
         for feature in features:
             feature.clean = True
+            feature.scheduled.clear()
         return changed
 
 

@@ -15,6 +15,7 @@ from phintys.config import config
 from phintys.graph.features import Feature
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
+from phintys.graph.origin import trace_of
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rewriter import GraphRewriter
 
@@ -29,6 +30,7 @@ def copy_stack_trace(from_var: Any, to_var: Any) -> Any:
         for v in _as_list(to_var):
             holder = v if v.owner is None else v.owner
             holder.origin = origin
+            v.tag.trace = trace_of(origin)
     return to_var
 
 

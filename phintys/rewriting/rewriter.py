@@ -6,12 +6,15 @@ of one node; a walker (`phintys.rewriting.walk`) applies it to the nodes of a gr
 
 from __future__ import annotations
 
+import logging
+import pdb
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, TextIO
 
+from phintys.config import config
 from phintys.errors import RewriteError
 from phintys.graph.collection import collection_paused
 from phintys.graph.destroy import DestroyHandler
@@ -25,15 +28,41 @@ from phintys.locks import making
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.unify import OpPattern, same_op
 
+_logger = logging.getLogger(__name__)
+
 #: What a node rewriter returns; see `NodeRewriter.transform`.
 TransformOutput = bool | None | Variable | Sequence[Variable | None] | dict[Any, Any]
 
 
-def rewrite_error(name: Any, node: Apply | None, what: str) -> RewriteError:
+def rewrite_error(
+    name: Any, node: Apply | None, what: str, kind: type[RewriteError] = RewriteError
+) -> RewriteError:
     """A `RewriteError` that names the rewrite, the node and the user's line."""
-    at = "" if node is None else f" at {node}"
-    where = "" if node is None else describe(node.origin)
-    return RewriteError(f"Rewrite {name!s}{at}: {what}" + (f"\n{where}" if where else ""))
+    return kind(f"Rewrite {name!s}{_place(node, f': {what}')}")
+
+
+def _place(node: Apply | None, what: str) -> str:
+    """Text that names a node, then ``what``, then the user's line that made it."""
+    if node is None:
+        return what
+    where = describe(node.origin)
+    return f" at {node}{what}" + (f"\n{where}" if where else "")
+
+
+def rewriter_failed(exc: Exception, rewriter: Any, node: Apply | None) -> None:
+    """Deal with an exception of a program's rewriter as ``config.on_opt_error`` says.
+
+    If it is raised, it has a note that names the rewriter, the node and the user's line.
+    """
+    policy = config.on_opt_error
+    if policy in ("warn", "pdb"):
+        at = "" if node is None else f"\nnode: {node}"
+        _logger.error("Rewrite failure due to: %s%s", rewriter, at, exc_info=exc)
+    if policy == "pdb":
+        pdb.post_mortem(exc.__traceback__)
+    if policy == "raise" or isinstance(exc, AssertionError):
+        exc.add_note(f"raised by rewrite {rewriter!s}{_place(node, '')}")
+        raise exc
 
 
 class Rewriter:
@@ -282,11 +311,18 @@ def inplace_graph_rewriter(fn: Callable[..., Any]) -> FromFunctionGraphRewriter:
 FailureCallback = Callable[..., None]
 
 
+def _is_of_a_program(rewriter: Any) -> bool:
+    """Whether a graph rewriter is none of this package: a function, or a class from elsewhere."""
+    own = type(rewriter).__module__.startswith(__name__.partition(".")[0] + ".")
+    return not own or isinstance(rewriter, FromFunctionGraphRewriter)
+
+
 class SequentialGraphRewriter(GraphRewriter):
     """A graph rewriter that runs several, one after the other.
 
     If one raises, ``failure_callback(exception, self, rewriter)`` is called, and the next one runs
-    unless it raises; without a callback, `RewriteError` is raised.
+    unless it raises.  Without a callback, ``config.on_opt_error`` says what happens if it is a
+    program's own, and exceptions of others are raised.
     """
 
     def __init__(self, *rewrites: Any, failure_callback: FailureCallback | None = None) -> None:
@@ -311,10 +347,13 @@ class SequentialGraphRewriter(GraphRewriter):
 
     @classmethod
     def warn(cls, exc: Exception, self: Any, rewriter: Any) -> None:
-        """The default failure callback: raises a `RewriteError` that names the rewriter."""
+        """The default failure callback."""
         if isinstance(exc, RewriteError):
             raise exc
-        raise rewrite_error(rewriter, None, f"raised {type(exc).__name__}: {exc}") from exc
+        if not _is_of_a_program(rewriter):
+            exc.add_note(f"raised in rewrite {rewriter!s}")
+            raise exc
+        rewriter_failed(exc, rewriter, None)
 
     def __len__(self) -> int:
         return len(self.data)

@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from phintys.errors import InconsistencyError, RewriteError
+from phintys.errors import (
+    InconsistencyError,
+    RewriteError,
+    RewriteTypeError,
+    RewriteValueError,
+)
 from phintys.graph.features import Feature
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import inherit
@@ -21,10 +26,11 @@ from phintys.rewriting.rewriter import (
     Rewriter,
     SequentialNodeRewriter,
     rewrite_error,
+    rewriter_failed,
 )
 from phintys.rewriting.trace import current_recorder
 
-Pairs = list[tuple[Variable, Variable]]
+Pairs = list[tuple[Variable, Any]]
 
 
 class DispatchingFeature(Feature):
@@ -67,8 +73,9 @@ class NodeProcessingGraphRewriter(GraphRewriter):
         attribute ``reentrant`` is false
     failure_callback
         called with ``(exception, self, replacements, node_rewriter, node)`` when a rewrite fails;
-        default: raise `RewriteError`.  A replacement that a feature of the graph rejects
-        (`InconsistencyError`) is not a failure: it is undone.
+        by default ``config.on_opt_error`` says what happens.  A replacement that a feature of the
+        graph rejects (`InconsistencyError`) is not a failure: it is undone.  What is no replacement
+        is a `RewriteError`.
     """
 
     def __init__(
@@ -127,7 +134,7 @@ class NodeProcessingGraphRewriter(GraphRewriter):
     ) -> bool:
         """Apply a node rewriter at a node; return whether it replaced something.
 
-        The default of ``node_rewriter`` is that of the walker.  RewriteError if it fails.
+        The default of ``node_rewriter`` is that of the walker.
         """
         rewriter = node_rewriter or self.node_rewriter
         if rewriter is None:
@@ -153,6 +160,9 @@ class NodeProcessingGraphRewriter(GraphRewriter):
         return True
 
     def _failed(self, exc: Exception, pairs: Pairs, rewriter: NodeRewriter, node: Apply) -> None:
+        if isinstance(exc, RewriteError):
+            raise rewrite_error(rewriter, node, str(exc), type(exc)) from exc
+        pairs = pairs or [(v, None) for v in node.outputs]
         callback = self.failure_callback or self.warn
         callback(exc, self, pairs, rewriter, node)
 
@@ -160,9 +170,8 @@ class NodeProcessingGraphRewriter(GraphRewriter):
     def warn(
         cls, exc: Exception, nav: Any, repl_pairs: Pairs, node_rewriter: Any, node: Apply
     ) -> None:
-        """The default failure callback: raises a `RewriteError` that names rewrite and node."""
-        what = str(exc) if isinstance(exc, RewriteError) else f"raised {type(exc).__name__}: {exc}"
-        raise rewrite_error(node_rewriter, node, what) from exc
+        """The default failure callback: ``config.on_opt_error`` says what happens."""
+        rewriter_failed(exc, node_rewriter, node)
 
     @classmethod
     def warn_inplace(
@@ -178,6 +187,8 @@ class NodeProcessingGraphRewriter(GraphRewriter):
     ) -> None:
         """A failure callback that ignores all exceptions."""
 
+    ignore = warn_ignore
+
 
 def _replacements(fgraph: FunctionGraph, node: Apply, result: Any) -> tuple[Pairs, Sequence[Apply]]:
     """The result of a node rewriter as (old, new) pairs, and the nodes that must be removed."""
@@ -190,7 +201,7 @@ def _replacements(fgraph: FunctionGraph, node: Apply, result: Any) -> tuple[Pair
         pairs = _pairs_of_outputs(fgraph, node, result)
     for old, new in pairs:
         if not (isinstance(old, Variable) and isinstance(new, Variable)):
-            raise RewriteError(f"asks to replace {old!r} by {new!r}: both must be variables.")
+            raise RewriteTypeError(f"asks to replace {old!r} by {new!r}: both must be variables.")
     return [(old, new) for old, new in pairs if old is not new], remove
 
 
@@ -199,17 +210,20 @@ def _pairs_of_outputs(fgraph: FunctionGraph, node: Apply, result: Any) -> list[t
     if isinstance(result, Variable):
         result = [result]
     if not isinstance(result, list | tuple):
-        raise RewriteError(
-            f"returned {result!r}; return False, one variable per output, or a dict."
+        raise RewriteTypeError(
+            f"gave wrong type of replacement: {result!r}. Return False, one variable per output, "
+            "or a dict."
         )
     if len(result) != len(node.outputs):
-        raise RewriteError(f"returned {len(result)} variables for {len(node.outputs)} outputs.")
+        raise RewriteValueError(
+            f"gave wrong number of replacements: {len(result)} for {len(node.outputs)} outputs."
+        )
     pairs: list[tuple[Any, Any]] = []
     for i, (old, new) in enumerate(zip(node.outputs, result)):
         if new is not None:
             pairs.append((old, new))
         elif fgraph.clients.get(old):
-            raise RewriteError(f"returned None for output {i}, which is in use.")
+            raise RewriteValueError(f"returned None for output {i}, which is in use.")
     return pairs
 
 

@@ -134,6 +134,9 @@ class ScalarOp(Op):
         if name is not None:
             self.name = name
 
+    def _warn_of_older(self, method: str, older: str) -> None:
+        """Nothing: a class of scalar ops may define the older methods without a warning."""
+
     @property
     def commutative(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the arguments may be permuted."""

@@ -35,6 +35,31 @@ def _preference(name: str, rule: rules.DtypeRule, doc: str) -> Preference:
     return preferred
 
 
+class transfer_type:
+    """A preference whose results have dtypes of inputs, by position; None: the common one.
+
+    >>> int8, int64 = get_scalar_type("int8"), get_scalar_type("int64")
+    >>> transfer_type(1, None)(int64, int8)
+    (Scalar(int8), Scalar(int64))
+    """
+
+    def __init__(self, *transfer: int | None) -> None:
+        self.transfer = transfer
+
+    def __call__(self, *types: Any) -> tuple[ScalarType, ...]:
+        (common,) = upcast_out(*types)
+        return tuple([common if k is None else types[k] for k in self.transfer])
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(self.transfer)
+
+    def __repr__(self) -> str:
+        return f"transfer_type{{{', '.join(map(str, self.transfer))}}}"
+
+
 def _at_least_int8(*given: str) -> rules.Signature:
     return rules.same("int8", *given) if upcast(*given) == "bool" else rules.same(*given)
 
@@ -105,6 +130,7 @@ __all__ = [
     "same_out_nobool",
     "same_out_nocomplex",
     "specific_out",
+    "transfer_type",
     "upcast_out",
     "upcast_out_min8",
     "upcast_out_no_complex",

@@ -114,6 +114,14 @@ class ScalarType(NumberType):
     def __hash__(self) -> int:
         return hash(self.dtype)
 
+    def dtype_specs(self) -> tuple[type, str, str]:
+        """The class of the numbers, and the names of their type in C and of the class in NumPy's C
+        interface."""
+        name = {"float": "Float", "int": "Int", "uint": "UInt", "complex": "Complex"}
+        kind = self.dtype.rstrip("0123456789")
+        text = self.dtype.replace(kind, name.get(kind, "Bool"))
+        return self._scalar, f"npy_{self.dtype}", text
+
     def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
         if isinstance(data, self._scalar):
             return data

@@ -16,13 +16,22 @@ from typing import Any
 from phintys.graph.op import Op
 from phintys.graph.traversal import toposort
 from phintys.graph.variable import Apply, Constant, Variable
+from phintys.tensor.creation import Alloc
+from phintys.tensor.dot import Dot
+from phintys.tensor.join import Join
+from phintys.tensor.reduce import Sum
+from phintys.tensor.shape import MakeVector
 
 #: scalar op name -> symbol
 OPERATORS = {
-    **{"or_": "|", "xor": "^", "and_": "&", "eq": "==", "neq": "!=", "lt": "<", "le": "<="},
-    **{"gt": ">", "ge": ">=", "add": "+", "sub": "-", "mul": "*", "true_div": "/"},
-    **{"int_div": "//", "mod": "%", "neg": "-", "pow": "**"},
+    **{"add": "+", "sub": "-", "mul": "*", "true_div": "/", "int_div": "//", "neg": "-"},
+    "pow": "**",
 }
+#: scalar op name -> pattern, or the name of a function
+FORMS = {"abs": "|%s|", "second": "fill"}
+#: words of mathematics -> how they are printed
+special = {"middle_dot": "\\dot", "big_sigma": "\\Sigma"}
+greek = {name: f"\\{name}" for name in ("alpha", "beta", "gamma", "delta", "epsilon")}
 #: how an operator groups; "either": brackets are never needed
 VALID_ASSOC = {"left", "right", "either"}
 
@@ -136,15 +145,27 @@ class ConstantPrinter(Printer):
         return " ".join(str(number).split())
 
 
+class _VectorPrinter(Printer):
+    """Prints a vector of its elements."""
+
+    def process(self, var: Variable, pstate: PrinterState) -> str:
+        node: Any = var.owner
+        return f"[{', '.join(_inputs(node, pstate))}]"
+
+
 class _ElementwisePrinter(Printer):
-    """Prints elementwise operations with the symbols of `OPERATORS`, always in brackets."""
+    """Prints elementwise operations with the symbols of `OPERATORS`, in brackets, or as calls."""
 
     def process(self, var: Variable, pstate: PrinterState) -> str:
         node: Any = var.owner
         texts, name = _inputs(node, pstate), node.op.scalar_op.name
-        symbol = OPERATORS.get(name)
-        call = f"{node.op.scalar_op}({', '.join(texts)})"
-        return call if symbol is None else _operation(symbol, texts)
+        if name in OPERATORS:
+            return _operation(OPERATORS[name], texts)
+        form = FORMS.get(
+            name, name.removeprefix("cast_") if name[:5] == "cast_" else str(node.op).rstrip("_")
+        )
+        arguments = ", ".join(texts)
+        return form % arguments if name == "abs" else f"{form}({arguments})"
 
 
 class _AxesPrinter(Printer):
@@ -285,6 +306,11 @@ pprint.assign(_is_computed, default_printer)
 pprint.assign(_changes_axes, _AxesPrinter())
 pprint.assign(_is_index, _IndexPrinter())
 pprint.assign(_is_elementwise, _ElementwisePrinter())
+pprint.assign(Sum, FunctionPrinter(["sum"], ["axis"]))
+pprint.assign(Alloc, FunctionPrinter(["alloc"]))
+pprint.assign(Join, FunctionPrinter(["join"]))
+pprint.assign(Dot, OperatorPrinter(special["middle_dot"], -1, "left"))
+pprint.assign(MakeVector, _VectorPrinter())
 
 
 def pp(graph: Variable) -> str:
@@ -295,6 +321,6 @@ def pp(graph: Variable) -> str:
     >>> import phintys, phintys.tensor as pt
     >>> x, y = pt.dscalars("x", "y")
     >>> phintys.pp(pt.exp(x + y) * 2)
-    '(exp((x + y)) * 2)'
+    '(Exp((x + y)) * 2)'
     """
     return pprint.process(graph)

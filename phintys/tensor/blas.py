@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from phintys.gradient import Lop, Rop
+from phintys.gradient import pullback, pushforward
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.replace import graph_replace
@@ -130,13 +130,13 @@ class BlasOp(Op):
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (g,) = cotangents
         seed, items = g.type(), [v.type() for v in inputs]
-        found = Lop(self.expression(*items), items, seed)
+        found = pullback(self.expression(*items), items, seed)
         return list(graph_replace(found, dict(zip([seed, *items], [g, *inputs])), strict=False))
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         items = [v.type() for v in inputs]
         seeds = [t.type() for t in tangents]
-        found = Rop(self.expression(*items), items, seeds)
+        found = pushforward(self.expression(*items), items, seeds)
         return [
             graph_replace(found, dict(zip([*items, *seeds], [*inputs, *tangents])), strict=False)
         ]

@@ -94,6 +94,7 @@ class Blockwise(Op):
 
     # ----- class and static shape
     __props__ = ("core_op", "signature", "gufunc_spec", "destroyed")
+    __match_args__ = ("core_op",)
 
     def __init__(
         self,

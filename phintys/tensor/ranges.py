@@ -13,7 +13,7 @@ from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import LARGEST, Shape, ShapeContext
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.aliases import Arrays, DTypeLike, Length, TensorLike
@@ -23,7 +23,7 @@ from phintys.tensor.creation import spread
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.reduce import sum as sum_over
-from phintys.tensor.shape import length
+from phintys.tensor.shape import Shape_i, length
 from phintys.tensor.static import as_length, known_length, shape_entries
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -69,9 +69,8 @@ class ARange(Op):
         return typed_node(self, args, self.dtype)
 
     def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
-        values = [s.constant(i) for i in range(3)]
-        if None not in values:
-            return [(Dim.const(count_of(*values)),)]
+        if all(isinstance(v, Constant) for v in s.inputs):
+            return [(Dim.const(count_of(*[s.constant(i) for i in range(3)])),)]
         return [(s.unknown(_count_of_arrays, lambda *_: _symbolic_count(*s.inputs)),)]
 
     # ----- perform
@@ -345,7 +344,7 @@ def _triangle(m: TensorLike, k: TensorLike, lower: bool) -> TensorVariable:
     if m.type.ndim == 0:
         raise TypeError(f"A triangle needs at least one dimension; {m} is 0-d.")
     columns = length(m, m.type.ndim - 1)
-    rows = columns if m.type.ndim == 1 else length(m, m.type.ndim - 2)
+    rows = Shape_i(0)(m) if m.type.ndim == 1 else length(m, m.type.ndim - 2)
     compare = functions.ge if lower else functions.le
     kept = compare(k, _offsets(rows, columns))
     return functions.switch(kept, m, convert.constant(0, dtype=m.type.dtype))

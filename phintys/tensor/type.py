@@ -16,7 +16,7 @@ from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
 from phintys.scalar.conversion import converted
-from phintys.scalar.type import NumberType
+from phintys.scalar.type import NumberType, ScalarType, scalar_type
 from phintys.tensor.aliases import DTypeLike, ShapeOfType, StaticShape
 
 MAX_NDIM = 64
@@ -124,6 +124,16 @@ class TensorType(NumberType):
             shape = self.shape if broadcastable is None else broadcastable
         return type(self)(dtype or self.dtype, shape, self.name)
 
+    def to_scalar_type(self) -> ScalarType:
+        """The type of scalars of this dtype."""
+        return scalar_type(self.dtype)
+
+    def dtype_specs(self) -> tuple[type, str, str]:
+        """The Python class of numbers of the dtype, and the names of it in C and in NumPy's C
+        interface."""
+        python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[self.numpy_dtype.kind]
+        return python, f"npy_{self.dtype}", f"NPY_{self.dtype.upper()}"
+
     def __call__(self, name: str | None = None, shape: ShapeOfType | None = None) -> Any:
         """A new variable; ``shape`` gives lengths that are unknown in this type.
 
@@ -155,7 +165,8 @@ class TensorType(NumberType):
     ) -> np.ndarray:
         """``data`` as an array of this type.
 
-        TypeError if dtype, rank or a static length does not fit.
+        TypeError if dtype, rank or a static length does not fit, OverflowError for Python numbers
+        that are out of the range of integers.
         """
         if isinstance(data, Variable):
             raise TypeError(
@@ -189,7 +200,7 @@ class TensorType(NumberType):
             raise TypeError(f"{data!r} cannot be made an array of {self}: {exc}") from exc
         if array.dtype == self.numpy_dtype:
             return self._own_dtype(array if array.flags.aligned else array.copy())
-        if array.dtype == object and isinstance(data, int):
+        if _holds_large_integers(array, data):
             kind = OverflowError if self.numpy_dtype.kind in "iu" else TypeError
             raise kind(f"{data} needs more than 64 bits: write it as a float.")
         if array.dtype.kind not in "biufc":
@@ -215,8 +226,9 @@ class TensorType(NumberType):
             value = converted(array, self.dtype)
             if self.values_eq(converted(value, array.dtype.name), array) and _in_range(array, self):
                 return value
-        too_large = isinstance(data, int) and self.numpy_dtype.kind in "iu"
-        kind = OverflowError if too_large else TypeError
+        is_python = not isinstance(data, np.ndarray | np.generic)
+        too_large = self.numpy_dtype.kind in "iu" and not _in_range(array, self)
+        kind = OverflowError if is_python and too_large else TypeError
         raise kind(
             f"{self} cannot hold {_about(array)} without losing precision. Cast the value with "
             f"astype({self.dtype!r}), or pass allow_input_downcast=True to function."
@@ -369,6 +381,13 @@ def _static_length(s: object) -> int | None:
     if isinstance(s, int | np.integer) and s >= 0:
         return int(s)
     raise ValueError(f"An entry of a static shape is a length, None or a bool, not {s!r}.")
+
+
+def _holds_large_integers(array: np.ndarray, data: Any) -> bool:
+    """Whether an array contains Python integers because no dtype of NumPy is wide enough."""
+    if array.dtype != object or array.size == 0 or isinstance(data, np.ndarray):
+        return False
+    return all(isinstance(x, int) for x in array.flat)
 
 
 def _in_range(array: np.ndarray, target: TensorType) -> bool:

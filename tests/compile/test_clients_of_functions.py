@@ -29,6 +29,11 @@ from phintys.compile.sharedvalue import collect_new_shareds
 from phintys.graph.perform import Runner
 from phintys.tensor.io import LoadFromDisk, load
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Setting default_update:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The no_default_updates:DeprecationWarning"),
+]
+
 
 # ------------------------------------------------------------------------------ aliasing
 def test_copies_as_parts_of_a_graph():
@@ -191,8 +196,8 @@ class Counting(phintys.Op):
 def test_thunks_of_ops(mode):
     x, y = pt.dvectors("x", "y")
     op = Counting()
-    f = phintys.function([x, y], [op(x, y) * 2, op(x, x)], mode=mode)
     made, ran = Counting.made, Counting.ran
+    f = phintys.function([x, y], [op(x, y) * 2, op(x, x)], mode=mode)
     for k in range(3):
         first, second = f([1.0, k], [2.0, 3.0])
         assert np.asarray(first).tolist() == [6, 2 * k + 6]

@@ -20,6 +20,8 @@ MODES = ["FAST_COMPILE", "FAST_RUN", "C"]
 pytestmark = [
     pytest.mark.parametrize("mode", MODES),
     pytest.mark.usefixtures("each_loader"),
+    pytest.mark.filterwarnings("ignore:Setting default_update:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The no_default_updates:DeprecationWarning"),
 ]
 
 
@@ -291,11 +293,14 @@ def test_read_only_arguments(mode: str):
 
 
 def test_default_updates(mode: str):
+    """They, and to leave them out, give PyTensor's deprecation warnings."""
     s = phintys.shared(np.float64(0), "s")
-    s.default_update = s + 1
+    with pytest.warns(DeprecationWarning, match="Setting default_update is deprecated"):
+        s.default_update = s + 1
     f = phintys.function([], s, mode=mode)
     assert [float(f()) for _ in range(3)] == [0, 1, 2]
-    g = phintys.function([], s, no_default_updates=True, mode=mode)
+    with pytest.warns(DeprecationWarning, match="no_default_updates parameter of function is"):
+        g = phintys.function([], s, no_default_updates=True, mode=mode)
     assert [float(g()) for _ in range(2)] == [3, 3]
     h = phintys.function([], s, updates={s: s + 10}, mode=mode)
     h()

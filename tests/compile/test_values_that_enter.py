@@ -281,8 +281,11 @@ def holds(dtype, number):
 
 
 def too_large(dtype, number):
-    """Whether a number is a Python integer for an integer dtype, which NumPy says overflows."""
-    return isinstance(number, int) and np.dtype(dtype).kind in "iu"
+    """Whether a Python number that an integer dtype does not hold is out of its range; NaN is."""
+    if np.dtype(dtype).kind not in "iu":
+        return False
+    limits = np.iinfo(dtype)
+    return isinstance(number, int) or not limits.min <= number <= float(limits.max)
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, "float32", "float64"])

@@ -86,10 +86,17 @@ def test_options_of_grad():
     p = pullback(z, v, pt.constant(1.0), consider_constant=[y])
     np.testing.assert_array_equal(p.eval({v: [1.0, 2.0]}), [1.0, 4.0])
     assert pullback(z, x, 1.0, None, "ignore", "none") is None
-    assert Lop(z, x, pt.constant(1.0), None, "ignore", "none") is None
-    assert Rop(z, x, a, "ignore", "none") is None
-    np.testing.assert_array_equal(Lop(y, v, v).eval({v: [1.0, 2.0]}), [2.0, 8.0])
-    np.testing.assert_array_equal(Rop(y, v, v).eval({v: [1.0, 2.0]}), [2.0, 8.0])
+
+
+def test_older_names_of_products():
+    for older, newer in ((Lop, "pullback"), (Rop, "pushforward")):
+        with pytest.warns(FutureWarning, match=f"{older.__name__} is deprecated, use {newer}"):
+            product = older(v**2, v, v)
+        np.testing.assert_array_equal(product.eval({v: [1.0, 2.0]}), [2.0, 8.0])
+    with pytest.warns(FutureWarning):
+        assert Lop(v.sum(), x, pt.constant(1.0), None, "ignore", "none") is None
+    with pytest.warns(FutureWarning):
+        assert Rop(v.sum(), x, a, "ignore", "none") is None
 
 
 def test_forward_over_reverse():

@@ -63,6 +63,7 @@ class WithRop(WithGrad):
         return [3 * inputs[0] ** 2 * eval_points[0]]
 
 
+@pytest.mark.filterwarnings("ignore:.* should implement:FutureWarning")
 @pytest.mark.parametrize("cls", [WithPullback, WithLop, WithGrad, WithBoth, WithRop])
 def test_every_form_of_a_rule(cls):
     y = cls()(x * 2)
@@ -260,3 +261,15 @@ def test_types_without_ones_need_known_gradients():
     with pytest.raises(TypeError, match="no zeros_like"):
         grad(x, a, disconnected_inputs="ignore")
     assert grad(x, a, disconnected_inputs="ignore", return_disconnected="none") is None
+
+
+@pytest.mark.parametrize("cls, older", [(WithLop, "L_op"), (WithGrad, "grad")])
+def test_older_names_of_the_pullback_warn(cls, older):
+    """PyTensor gives a FutureWarning when such a method is called for a gradient."""
+    with pytest.warns(FutureWarning, match=f"should implement `pullback` instead of `{older}`"):
+        grad(cls()(x), x)
+
+
+def test_older_name_of_the_pushforward_warns():
+    with pytest.warns(FutureWarning, match="should implement `pushforward` instead of `R_op`"):
+        pushforward(WithRop()(x), x, t)

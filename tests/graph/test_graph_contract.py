@@ -400,6 +400,7 @@ def test_optional_methods():
     assert f.infer_shape is None
 
 
+@pytest.mark.filterwarnings("ignore:.* should implement:FutureWarning")
 @pytest.mark.parametrize("method", ["pullback", "L_op", "grad"])
 def test_each_spelling_of_the_reverse_rule_serves_the_others(method):
     class Spelled(Mix):
@@ -416,6 +417,7 @@ def test_each_spelling_of_the_reverse_rule_serves_the_others(method):
         assert equal_computations(result, [g(x)])
 
 
+@pytest.mark.filterwarnings("ignore:.* should implement:FutureWarning")
 def test_forward_rules_translate_absent_tangents():
     seen = []
 

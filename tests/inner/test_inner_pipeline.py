@@ -18,7 +18,6 @@ from phintys import FunctionGraph, OpFromGraph
 from phintys.backends import llvm
 from phintys.compile import native
 from phintys.compile.mode import Mode
-from phintys.errors import RewriteError
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.inner import expanded, nested_ops
 from phintys.graph.op import HasInnerGraph, Op
@@ -128,10 +127,10 @@ def test_an_error_of_a_rewrite_names_the_op_and_the_inner_node():
 
     query = RewriteDatabaseQuery(include=["fast_run"], extra_rewrites=[(in2out(broken), 1.2)])
     fgraph = FunctionGraph([x], [OpFromGraph([x], [pt.exp(x)], name="mine")(x)])
-    with pytest.raises(RewriteError, match="no luck") as caught:
+    with pytest.raises(ValueError, match="no luck") as caught:
         optdb.query(query).rewrite(fgraph)
-    assert "inside mine" in "".join(caught.value.__notes__)
-    assert "Exp" in str(caught.value)
+    notes = "".join(caught.value.__notes__)
+    assert "inside mine" in notes and "raised by rewrite broken at Exp" in notes
 
 
 def test_the_phases_of_compiled_backends_end_where_graphs_are_inlined():

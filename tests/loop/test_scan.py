@@ -14,6 +14,11 @@ from phintys.tensor.index_ops import IncSubtensor
 from phintys.tensor.random.op import RandomVariable
 from phintys.tensor.random.type import random_generator_type
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Setting default_update:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The no_default_updates:DeprecationWarning"),
+]
+
 x, y, m0 = pt.dvectors("x", "y", "m0")
 x0, k = pt.dscalars("x0", "k")
 n = pt.iscalar("n")

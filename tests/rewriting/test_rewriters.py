@@ -24,7 +24,8 @@ from integer_ops import (
     text,
 )
 
-from phintys.errors import InconsistencyError, RewriteError
+from phintys.config import config
+from phintys.errors import InconsistencyError, ReplacementDidNotRemoveError, RewriteError
 from phintys.graph.destroy import DestroyHandler
 from phintys.graph.features import Feature
 from phintys.graph.fgraph import FunctionGraph
@@ -54,7 +55,7 @@ from phintys.rewriting.rewriter import (
     inplace_graph_rewriter,
     node_rewriter,
 )
-from phintys.rewriting.rule import Rule, equation
+from phintys.rewriting.rule import Rule, equation, rule
 from phintys.rewriting.trace import trace
 from phintys.rewriting.unify import LiteralString, OpPattern
 from phintys.rewriting.walk import (
@@ -161,15 +162,16 @@ def test_answers_of_node_rewriters() -> None:
         q, _ = divmod_(x, y)
         assert after(in2out(node_rewriter([divmod_])(fn)), q) == [expected]
     bad = {
-        "True": (lambda fgraph, node: True, "returned True"),
-        "length": (lambda fgraph, node: [x], "1 variables for 2 outputs"),
-        "used": (lambda fgraph, node: [None, None], "output 0, which is in use"),
-        "type": (lambda fgraph, node: [text("t"), None], "Text"),
-        "number": (lambda fgraph, node: [3, None], "must be variables"),
-        "raises": (lambda fgraph, node: 1 // 0, "ZeroDivisionError"),
-        "did not remove": (lambda fgraph, node: {y: x, "remove": [node]}, "still used"),
+        "True": (lambda fgraph, node: True, TypeError, "gave wrong type of replacement: True"),
+        "length": (
+            lambda fgraph, node: [x],
+            ValueError,
+            "gave wrong number of replacements: 1 for 2 outputs",
+        ),
+        "used": (lambda fgraph, node: [None, None], ValueError, "output 0, which is in use"),
+        "number": (lambda fgraph, node: [3, None], TypeError, "must be variables"),
     }
-    for fn, message in bad.values():
+    for fn, kind, message in bad.values():
         q, _ = divmod_(x, y)
         rewriter = node_rewriter([divmod_])(fn)
         rewriter.name = "the bad one"
@@ -177,8 +179,52 @@ def test_answers_of_node_rewriters() -> None:
         with pytest.raises(RewriteError, match="the bad one at divmod") as caught:
             in2out(rewriter).rewrite(fgraph)
         assert message in str(caught.value) and caught.value.__cause__ is not None
+        assert isinstance(caught.value, kind)
         fgraph.check_integrity()
         assert show(fgraph.outputs[0]) == "divmod(x, y).0"
+
+
+#: functions that raise, or whose answer does, with the class of the exception
+RAISING: list[tuple[Any, type[Exception]]] = [
+    (lambda fgraph, node: 1 // 0, ZeroDivisionError),
+    (lambda fgraph, node: [text("t"), None], TypeError),
+    (lambda fgraph, node: {y: x, "remove": [node]}, ReplacementDidNotRemoveError),
+]
+
+
+@pytest.mark.parametrize("fn, kind", RAISING)
+def test_exceptions_of_node_rewriters(fn: Any, kind: type[Exception], caplog: Any) -> None:
+    """They are the program's own, and ``config.on_opt_error`` says what happens, as in PyTensor."""
+    rewriter = node_rewriter([divmod_])(fn)
+    rewriter.name = "the bad one"
+    walker = in2out(rewriter)
+    q, _ = divmod_(x, y)
+    with pytest.raises(kind) as caught:
+        walker.rewrite(graph(q))
+    assert "raised by rewrite the bad one at divmod(x, y)" in "".join(caught.value.__notes__)
+    for policy, count in (("ignore", 0), ("warn", 1)):
+        with config.change_flags(on_opt_error=policy):
+            assert after(walker, q) == ["divmod(x, y).0"]
+        assert len(caplog.messages) == count
+    assert caplog.messages[0].startswith("Rewrite failure due to: the bad one\nnode: divmod(x, y)")
+
+
+@pytest.mark.parametrize("policy", ["ignore", "warn"])
+def test_what_is_always_an_error(policy: str) -> None:
+    """Assertions, what is no replacement, and failures of rules of this package."""
+
+    @node_rewriter([f])
+    def claims(fgraph: Any, node: Any) -> Any:
+        raise AssertionError("no")
+
+    failing = rule("f(x) -> ?", ops=[f])(lambda ctx, node: 1 // 0)
+    with config.change_flags(on_opt_error=policy):
+        with pytest.raises(AssertionError, match="no"):
+            in2out(claims).rewrite(graph(f(x)))
+        with pytest.raises(RewriteError, match="wrong number"):
+            in2out(node_rewriter([f])(lambda fgraph, node: [x, x])).rewrite(graph(f(x)))
+        with pytest.raises(RewriteError, match="ZeroDivisionError"):
+            SequentialGraphRewriter(RuleSet([failing])).rewrite(graph(f(x)))
 
 
 def test_dict_replaces_other_variables() -> None:
@@ -215,7 +261,7 @@ def test_failure_callback_decides() -> None:
     assert after(walker, f(x)) == ["f(x)"]
     exc, nav, pairs, rewriter, node = seen[0]
     assert isinstance(exc, ZeroDivisionError) and nav is walker and rewriter is bad
-    assert pairs == [] and node.op == f
+    assert pairs == [(node.outputs[0], None)] and node.op == f
     ignoring = in2out(bad, failure_callback=NodeProcessingGraphRewriter.warn_ignore)
     assert after(ignoring, f(x)) == ["f(x)"]
 
@@ -243,7 +289,9 @@ def test_sequences() -> None:
     SequentialGraphRewriter(first, second).rewrite(graph(x))
     assert order == ["first", "second"]
     failing = SequentialGraphRewriter(graph_rewriter(lambda fgraph: 1 // 0))
-    with pytest.raises(RewriteError, match="ZeroDivisionError"):
+    with pytest.raises(ZeroDivisionError):
+        failing.rewrite(graph(x))
+    with config.change_flags(on_opt_error="ignore"):
         failing.rewrite(graph(x))
     caught: list[Any] = []
     SequentialGraphRewriter(
@@ -280,7 +328,7 @@ def test_substitution_is_not_applied_to_its_results() -> None:
 
 def test_removal() -> None:
     assert after(in2out(RemovalNodeRewriter(f)), g(f(f(x)))) == ["g(x)"]
-    with pytest.raises(RewriteError, match="one of each"):
+    with pytest.raises(ValueError, match="one of each"):
         in2out(RemovalNodeRewriter(add)).rewrite(graph(add(x, y)))
 
 

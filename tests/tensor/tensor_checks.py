@@ -132,8 +132,8 @@ def check_derivatives(build, values, mode="FAST_RUN"):
     inputs = symbols(values)
     out = build(*inputs)
     u, *tangents = symbols([np.zeros((0,) * out.type.ndim), *values])
-    pushed = phintys.Rop(out, inputs, tangents)
-    pulled = phintys.Lop(out, inputs, u)
+    pushed = phintys.pushforward(out, inputs, tangents)
+    pulled = phintys.pullback(out, inputs, u)
     shape = evaluate(out, inputs, values, "FAST_COMPILE").shape
     weights = [rng.normal(size=shape), *(rng.normal(size=v.shape) for v in values)]
     forward, *backward = evaluate(

@@ -338,7 +338,7 @@ class RandomVariable(RNGConsumerOp):
         """
         op = self._in_dtype(dtype)
         rng = shared_rng() if rng is None else rng
-        next_rng, draw = Op.__call__(op, rng, size, *args, return_list=True, **kwargs)
+        next_rng, draw = op.make_node(rng, size, *args, **kwargs).outputs
         draw.name = name or draw.name
         return (next_rng, draw) if return_next_rng else draw
 

@@ -95,7 +95,7 @@ class RandomStream:
         (seed,) = self.gen_seedgen.spawn(1)
         rng = randomgen_constructor(self.rng_ctor(seed), borrow=True)
         after, draw = op(*args, rng=rng, return_next_rng=True, **kwargs)
-        rng.default_update = after
+        rng.update_by_default(after)
         self.state_updates.append((rng, after))
         return draw
 

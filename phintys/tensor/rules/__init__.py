@@ -41,13 +41,15 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
+from phintys.rewriting.attach import AddDestroyHandler, PrintCurrentFunctionGraph
+from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, SequenceDB, optdb
 from phintys.rewriting.inner import (
     InlineInnerGraphs,
     InnerGraphRewriter,
     InnerGraphSimplifier,
 )
 from phintys.rewriting.merge import MergeOptimizer
+from phintys.rewriting.origins import CheckStackTraceRewriter
 from phintys.rewriting.rewriter import GraphRewriter
 from phintys.rewriting.rule import Rule
 from phintys.tensor import shape_feature
@@ -126,12 +128,29 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("masks", without_masks, masks.TAGS, 3.2),
     ("unused_inner_outputs", InnerGraphSimplifier(), BOTH, 3.5),
 ]
-for _name, _entry, *_ in PIPELINE:
+#: Entries that PyTensor has too, beside which programs register rewrites of their own, or in which
+#: they do so.  Only a query for their names or tags selects them: each phase of the engine merges,
+#: kernels are fused and memory is planned after rewriting.
+PLACES: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], float]] = [
+    ("CheckStackTrace", CheckStackTraceRewriter(), (), -1),
+    ("ShapeOpt", shape_feature.ShapeOptimizer(), (), 0.1),
+    ("merge1.1", MergeOptimizer(), ("merge",), 0.65),
+    ("merge1.2", MergeOptimizer(), ("merge",), 1.2),
+    ("Print1.21", PrintCurrentFunctionGraph("Post-canonicalize"), (), 1.21),
+    ("Print1.51", PrintCurrentFunctionGraph("Post-stabilize"), (), 1.51),
+    ("add_mul_fusion", SequenceDB(), (), 48),
+    ("elemwise_fusion", SequenceDB(), ("fusion",), 49),
+    ("merge2", MergeOptimizer(), ("merge",), 49),
+    ("add_destroy_handler", AddDestroyHandler(), ("inplace",), 49.5),
+    ("inplace_elemwise", SequenceDB(), ("inplace",), 50.5),
+    ("merge3", MergeOptimizer(), ("merge",), 100),
+]
+for _name, _entry, *_ in (*PIPELINE, *PLACES):
     _entry.name = _name  # a tag of the rules that are registered in it
 
 
 def _register_phases() -> None:
-    for name, entry, tags, position in PIPELINE:
+    for name, entry, tags, position in (*PIPELINE, *PLACES):
         optdb.register(name, entry, *tags, position=position)
     optdb.mark_own()
 

@@ -51,7 +51,11 @@ ONE = np.float64(1)
     law="finite",
     outermost=True,
     idempotent=True,
-    tags=("local_add_canonizer", "local_sub_neg_to_add", "local_add_remove_zeros", "shape_unsafe"),
+    tags=(
+        *("local_add_canonizer", "local_sub_neg_to_add", "local_add_remove_zeros"),
+        *("local_elemwise_sub_zeros", "flatten_nested_add_mul"),
+        *("constant_fold_branches_of_add_mul", "shape_unsafe"),
+    ),
     tested_on=(
         "x - y",
         "x + 1 + y + 2",
@@ -197,12 +201,10 @@ def _computed_in(dtype: str, parts: list[Variable]) -> list[Variable]:
     outermost=True,
     idempotent=True,
     tags=(
-        "local_mul_canonizer",
-        "local_neg_to_mul",
-        "local_reciprocal_canon",
-        "local_div_by_one",
-        "local_zero_div",
-        "shape_unsafe",
+        *("local_mul_canonizer", "local_neg_to_mul", "local_reciprocal_canon"),
+        *("local_div_by_one", "local_zero_div", "local_mul_zero", "local_mul_pow_to_pow_add"),
+        *("flatten_nested_add_mul", "constant_fold_branches_of_add_mul"),
+        *("useless_Reciprocal_of_Reciprocal", "shape_unsafe"),
     ),
     tested_on=(
         "-x",
@@ -382,6 +384,24 @@ def coefficient_of_abs(node: Apply, c: Variable, factors: Sequence[Variable]) ->
     return like(
         node, functions.mul(literal(abs(number(c)), out.dtype, out.ndim), functions.abs(inner))
     )
+
+
+@rule(
+    "sign(2 * x) -> sign(x), sign(-2 * x) -> -1 * sign(x)",
+    "sign(mul(c, *factors))",
+    given={"c": lambda v: is_float(v) and number(v) is not None},
+    law="rounding",
+    tags=("local_useless_sign", "local_sign_unit"),
+    tested_on=("sign(2 * x)", "sign(-3 * x * y)", "sign(-x)"),
+)
+def coefficient_of_sign(node: Apply, c: Variable, factors: Sequence[Variable]) -> Replacement:
+    known = number(c)
+    inner = factors[0] if len(factors) == 1 else functions.mul(*factors)
+    out = node.outputs[0].type
+    if not known or not np.isfinite(known) or inner.type.dtype != out.dtype:
+        return None
+    factor = literal(np.sign(known), out.dtype, out.ndim)
+    return like(node, functions.mul(factor, functions.sign(inner)))
 
 
 @rule(

@@ -20,7 +20,7 @@ from phintys.tensor.variable import TensorVariable
     "dimshuffle(dimshuffle(x)) -> dimshuffle(x)",
     ops=[DimShuffle],
     law="exact",
-    tags=("local_dimshuffle_lift", "cleanup", "vectors"),
+    tags=("local_dimshuffle_lift", "local_dimshuffle_merge", "cleanup", "vectors"),
     tested_on=(
         "M.T.T",
         "v.dimshuffle('x', 0).dimshuffle(1, 0)",

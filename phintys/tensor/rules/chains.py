@@ -31,6 +31,7 @@ def _are_inexact(*variables: Variable) -> bool:
     "Dot(x, v)",
     where=at(0, Dot),
     law="finite",
+    tags=("reassociate_matmul_chain",),
     tested_on=("dot(dot(M, M.T), w[:2])", "dot(dot(dot(M.T, M), M.T), w[:2])"),
 )
 def chain_with_column(ctx: Context, x: Variable, v: Variable) -> Replacement:
@@ -50,6 +51,7 @@ def chain_with_column(ctx: Context, x: Variable, v: Variable) -> Replacement:
     "Dot(u, y)",
     where=at(1, Dot),
     law="finite",
+    tags=("reassociate_matmul_chain",),
     tested_on=("dot(w, dot(M.T, M))", "dot(w, dot(M.T, dot(M, M.T)))"),
 )
 def chain_with_row(ctx: Context, u: Variable, y: Variable) -> Replacement:
@@ -70,6 +72,7 @@ def chain_with_row(ctx: Context, u: Variable, y: Variable) -> Replacement:
     where=some(Dot),
     outermost=True,
     law="finite",
+    tags=("reassociate_matmul_chain",),
     tested_on=("dot(dot(N.T, N), N.T)", "dot(N, dot(N.T, dot(N, N.T)))"),
 )
 def cheapest_order(ctx: Context, node: Apply) -> Replacement:

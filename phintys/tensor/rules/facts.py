@@ -64,21 +64,22 @@ def _restricted(f: ScalarOp) -> str:
     return f"switch({both}, x, nan)" if both else "x"
 
 
-def _options(f: ScalarOp, law: str, tag: str, **options: Any) -> dict[str, Any]:
+def _options(f: ScalarOp, law: str, *tags: str, **options: Any) -> dict[str, Any]:
     when = None if f.name in EVERY_DTYPE else is_float
     told: dict[str, Any] = {"namespace": NAMES, "deferred": True, "ops": [f]}
-    return {**told, "law": law, "when": when, "tags": (tag,), **options}
+    return {**told, "law": law, "when": when, "tags": tags, **options}
 
 
 def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
     """The rule ``g(f(x)) -> x``; if ``f`` is not total, a rule of a later phase that keeps NaN."""
-    tag = f"useless_{type(g).__name__}_of_{type(f).__name__}"
+    names = [(type(g).__name__, type(f).__name__), (g.name.capitalize(), f.name.capitalize())]
+    tags = tuple(dict.fromkeys(f"useless_{outer}_of_{inner}" for outer, inner in names))
     exact = f.name in EVERY_DTYPE
     saturates = max(map(abs, f.facts.get("range", (inf, inf)))) < inf
     law, tested_on = "exact" if exact else "accurate", "small" if saturates else "reals"
-    options = _options(f, law, tag, tested_on=tested_on, ops=[g])
+    options = _options(f, law, *tags, tested_on=tested_on, ops=[g])
     if not _is_total(f):
-        options |= {"phase": "stabilize", "tags": (tag, "local_exp_log_nan_switch")}
+        options |= {"phase": "stabilize", "tags": (*tags, "local_exp_log_nan_switch")}
     if exact:
         options |= COMPLEX if f.name == "conj" else INTEGERS
     return equation(f"{g.name}({f.name}(x)) -> {_restricted(f)}", **options)

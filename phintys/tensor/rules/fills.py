@@ -121,6 +121,7 @@ def _covers(x: Variable, v: Variable) -> bool:
     law="drops_errors",
     tags=(
         "local_second_sink",
+        "local_fill_sink",
         "local_elemwise_alloc",
         "local_alloc_unary",
         "cleanup",
@@ -250,7 +251,7 @@ def dimshuffle_of_alloc(
     "second(x, v)",
     phase="specialize",
     law="drops_errors",
-    tags=("local_second_to_alloc", "shape_unsafe"),
+    tags=("local_second_to_alloc", "local_fill_to_alloc", "shape_unsafe"),
     tested_on=("second(v, s)", "second(M, v)"),
 )
 def second_to_alloc(node: Apply, x: TensorVariable, v: TensorVariable) -> Replacement:

@@ -191,7 +191,10 @@ def _is_all_of_axis(e: AxisIndex) -> bool:
     "x[a:][b:] -> x[a + b:]",
     "Subtensor(inner := Subtensor(x, *_), *_)",
     law="exact",
-    tags=("local_subtensor_merge_slice", "local_subtensor_merge_integer", "cleanup"),
+    tags=(
+        *("local_subtensor_merge_slice", "local_subtensor_merge_integer"),
+        *("local_subtensor_merge", "cleanup"),
+    ),
     tested_on=(
         "v[1:][2:]",
         "v[1:5][0]",
@@ -307,7 +310,10 @@ def item_of_vector(
     "Subtensor(x := Alloc(_, *lengths), *_)",
     given={"x": has_plain_lengths},
     law="drops_errors",
-    tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
+    tags=(
+        *("local_subtensor_of_alloc", "local_basic_subtensor_of_alloc"),
+        *("cleanup", "shape_unsafe"),
+    ),
     tested_on=(
         "zeros((3, 4))[1]",
         "alloc(s, w.shape[0])[:2]",

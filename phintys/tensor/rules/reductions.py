@@ -21,7 +21,7 @@ from phintys.tensor.join import concatenate
 from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
 from phintys.tensor.reshape import reshape
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
-from phintys.tensor.rules.match import at, literal, number
+from phintys.tensor.rules.match import at, literal, number, scalar_op_name
 from phintys.tensor.shape import length
 from phintys.tensor.sort import SortOp
 from phintys.tensor.variable import TensorVariable
@@ -320,6 +320,58 @@ def pull_factors_out_of_sums(
 
 
 @rule(
+    "sum(x * y) -> sum(sum(x) * y), where y is constant along some of the axes",
+    "Sum(x := mul | sqr(*given))",
+    single_use=True,
+    phase="specialize",
+    law="finite",
+    tags=("local_sumsqr2dot",),
+    tested_on=(
+        "(v.dimshuffle(0, 'x') * w).sum()",
+        "sqr(v.dimshuffle(0, 'x') * w).sum()",
+        "(v * M).sum()",
+        "sqr(v.dimshuffle(0, 'x') * w).sum(axis=0)",
+        "sqr(v.dimshuffle(0, 'x', 'x') * M).sum(axis=(0, 1))",
+    ),
+)
+def sum_factors_first(node: Apply, x: TensorVariable, given: Sequence[Variable]) -> Replacement:
+    """Sum each factor along the axes along which all others are constant, before it is multiplied.
+
+    The sum of an outer product is a product of sums, and that of its squares one of sums of
+    squares, so that the product of all pairs of elements is not computed.
+    """
+    factors = _factors(x, given)
+    if len(factors) < 2 or not _moves_factors(node, x):
+        return None
+    if any(v.type.dtype != x.type.dtype for v in factors):
+        return None
+    axes = node.op.axes(node)
+    varying = {a: [k for k, v in enumerate(factors) if not v.type.broadcastable[a]] for a in axes}
+    own = [tuple([a for a in axes if varying[a] == [k]]) for k in range(len(factors))]
+    gone = [a for along in own for a in along]
+    is_product = factors == [*given]
+    if not gone or (is_product and tuple(axes) in own):  # a factor out of a sum: another rule
+        return None
+    kept = _rest(x, tuple(gone))
+    summed = [
+        dimshuffle(node.op.clone(axis=along)(v), [_rest(v, along).index(a) for a in kept])
+        for v, along in zip(factors, own)
+    ]
+    rest = tuple([kept.index(a) for a in axes if a not in gone])
+    return node.op.clone(axis=rest)(functions.mul(*summed))
+
+
+def _factors(x: TensorVariable, given: Sequence[Variable]) -> list[Variable]:
+    """The factors of a product, or of the square of a product that has no other use."""
+    if x.owner_op.scalar_op.name == "mul":
+        return list(given)
+    inside = given[0].owner
+    if inside is None or scalar_op_name(inside) != "mul":
+        return []
+    return [functions.sqr(v) for v in inside.inputs]
+
+
+@rule(
     "sum(x / c) -> sum(x) / c, sum(-x) -> -sum(x)",
     "Sum(x := neg | true_div(top, *divisors))",
     single_use=True,
@@ -390,6 +442,22 @@ def _is_tame(k: Any, x: Variable, axes: Sequence[int]) -> bool:
         return True
     size = prod(n for n in lengths if n is not None)
     return None not in lengths and k != 0 and abs(log2(abs(k))) * size <= 8
+
+
+@rule(
+    "sign(prod(x)) -> prod(sign(x))",
+    "sign(total := Prod(x))",
+    single_use=True,
+    phase="stabilize",
+    law="finite",
+    tags=("local_sign_prod",),
+    tested_on=("sign(v.prod())", "sign(M.prod(axis=0))"),
+)
+def sign_of_product(node: Apply, total: Computed, x: TensorVariable) -> Replacement:
+    """The product may overflow or underflow; that of signs does not."""
+    if not dtypes.is_float(x.type.dtype) or x.type.dtype != node.outputs[0].type.dtype:
+        return None
+    return total.owner.op(functions.sign(x))
 
 
 @rule(

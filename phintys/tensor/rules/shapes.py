@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import AllocEmpty
@@ -39,6 +40,7 @@ def shape_entries(x: TensorVariable) -> Replacement:
     tags=(
         "local_track_shape_i",
         "local_Shape_i_ground",
+        "local_shape_ground",
         "local_Shape_of_SpecifyShape",
         "ShapeOpt",
         "cleanup",
@@ -242,3 +244,15 @@ def scalar_of_tensor(x: TensorVariable) -> Replacement:
 )
 def useless_identity(x: TensorVariable) -> Replacement:
     return x
+
+
+@rule(
+    "add(x) -> x, mul(x) -> x, conj(real x) -> x",
+    "add | mul | conj(x)",
+    law="exact",
+    tags=("local_useless_elemwise", "local_useless_conj", "cleanup"),
+    tested_on=("add(x)", "mul(i)", "conj(x)"),
+)
+def useless_single_operand(node: Apply, x: TensorVariable) -> Replacement:
+    is_kept = node.op.scalar_op.name == "conj" and dtypes.is_complex(x.type.dtype)
+    return None if is_kept or x.type.dtype != node.outputs[0].type.dtype else x

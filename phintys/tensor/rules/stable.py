@@ -38,6 +38,10 @@ LOG_EXP = [
     stable("log(sqrt(x)) -> 0.5 * log(x)", "local_log_sqrt_sqr", "positive"),
     stable("log(sqr(x)) -> 2 * log(abs(x))", "local_log_sqrt_sqr"),
     stable("sqrt(sqr(x)) -> abs(x)", "local_sqrt_sqr"),
+    stable("log(1 / x) -> -1 * log(x)", "local_log_div", "positive"),
+    stable("log2(1 / x) -> -1 * log2(x)", "local_log_div", "positive"),
+    stable("log10(1 / x) -> -1 * log10(x)", "local_log_div", "positive"),
+    stable("arccosh(cosh(x)) -> abs(x)", "useless_Arccosh_of_Cosh"),
     stable("exp(softplus(x)) -> 1 + exp(x)", "local_exp_log"),
     stable("expm1(softplus(x)) -> exp(x)", "local_exp_log"),
     stable("exp(log1p(x)) -> switch(ge(x, -1), 1 + x, nan)", "local_exp_log_nan_switch"),
@@ -53,6 +57,7 @@ SIGMOID = [
     stable("1 + -1 * sigmoid(x) -> sigmoid(-1 * x)", "local_1msigmoid", single_use=True),
     stable("log(sigmoid(x)) -> -1 * softplus(-1 * x)", "logsigm_to_softplus"),
     stable("log1p(-1 * sigmoid(x)) -> -1 * softplus(x)", "log1p_neg_sigmoid"),
+    stable("log(1 + -1 * sigmoid(x)) -> -1 * softplus(x)", "log1msigm_to_softplus"),
     stable(
         "sigmoid(log(x) + -1 * log1p(-1 * x)) -> switch(and_(ge(x, 0), le(x, 1)), x, nan)",
         "local_sigmoid_logit",

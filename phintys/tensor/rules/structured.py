@@ -82,7 +82,7 @@ def transpose_of_symmetric(ctx: Context, node: Apply) -> Replacement:
     "diagonal(diag(d)) -> d",
     ops=[ExtractDiag],
     law="exact",
-    tags=("extract_diag_of_alloc_diag",),
+    tags=("extract_diag_of_alloc_diag", "local_extract_diag_of_alloc_diag"),
     tested_on=(
         "diagonal(diag(v))",
         "diagonal(alloc_diag(M, 0, 1, 2), 0, 1, 2)",

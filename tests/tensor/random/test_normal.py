@@ -27,6 +27,11 @@ from phintys.lowering.program import Draw, Python
 from phintys.tensor.random.basic import NormalRV
 from phintys.tensor.random.type import random_generator_type
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Setting default_update:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The no_default_updates:DeprecationWarning"),
+]
+
 MODES = ("FAST_COMPILE", "FAST_RUN", "C")
 
 modes = pytest.mark.parametrize("mode", MODES)

@@ -20,6 +20,11 @@ from phintys.tensor.random.op import RNGConsumerOp, default_rng
 from phintys.tensor.random.type import RandomType, random_generator_type
 from phintys.tensor.random.utils import RandomStream
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Setting default_update:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The no_default_updates:DeprecationWarning"),
+]
+
 modes = pytest.mark.parametrize("mode", ("FAST_COMPILE", "FAST_RUN", "C"))
 
 
