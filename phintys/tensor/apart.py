@@ -78,14 +78,14 @@ def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
     remaining = [t for t in rest.values() if t.factor != 0]
     if not remaining or len(remaining) == len(first) + len(second):
         return None
-    return len(remaining), _sum_of(remaining)
+    return len(remaining), sum_of_terms(remaining)
 
 
 def simplified(x: Variable) -> Variable:
     """``x`` without the terms that cancel; ``x`` itself if none does."""
     terms = expanded(x) or []
     remaining = [t for t in terms if t.factor != 0]
-    return _sum_of(remaining) if 0 < len(remaining) < len(terms) else x
+    return sum_of_terms(remaining) if 0 < len(remaining) < len(terms) else x
 
 
 def is_negative(x: Variable) -> bool:
@@ -191,8 +191,10 @@ def coefficient(x: Variable) -> tuple[float, Variable]:
             return factor, x
 
 
-def _sum_of(terms: Sequence[Term]) -> Variable:
-    """The sum of terms, of which common factors are taken out."""
+def sum_of_terms(terms: Sequence[Term]) -> Variable:
+    """The sum of terms, of which common factors are taken out; there is one at least."""
+    dtypes_of = [a.of.type.dtype for t in terms for a in t.powers] or ["float64"]
+    one = constant(np.asarray(1, dtypes.float_of(dtypes.upcast(*dtypes_of))))
     first = terms[0].powers
     common = {v: p for v, p in first.items() if all(t.powers.get(v) == p for t in terms)}
     sizes = {abs(t.factor) for t in terms}
@@ -200,23 +202,24 @@ def _sum_of(terms: Sequence[Term]) -> Variable:
     rests = [{v: p for v, p in t.powers.items() if v not in common} for t in terms]
     total: Variable | None = None
     for t, rest in zip(terms, rests, strict=True):
-        value = _product(abs(t.factor) / size, rest)
+        value = _product(abs(t.factor) / size, rest, one)
         if t.factor < 0:
             total = functions.neg(value) if total is None else functions.sub(total, value)
         else:
             total = value if total is None else functions.add(total, value)
     assert total is not None, "there are terms"
-    return _product(size, common, [total])
+    return _product(size, common, one, [] if total is one else [total])
 
 
-def _product(factor: float, powers: Powers, others: Sequence[Variable] = ()) -> Variable:
-    """A number times powers of atoms, and times other variables."""
+def _product(
+    factor: float, powers: Powers, one: Variable, others: Sequence[Variable] = ()
+) -> Variable:
+    """A number times powers of atoms, and times other variables; ``one`` is 1 in its dtype."""
     above = [*others, *(_power(a, p) for a, p in powers.items() if p > 0)]
     below = [_power(a, -p) for a, p in powers.items() if p < 0]
-    if factor != 1 or not above:
-        given = [v.type.dtype for v in (*above, *below)] or ["float64"]
-        above.append(constant(np.asarray(factor, dtypes.float_of(dtypes.upcast(*given)))))
-    top = functions.mul(*above) if len(above) > 1 else above[0]
+    if factor != 1:
+        above.append(number_like(factor, one))
+    top = one if not above else functions.mul(*above) if len(above) > 1 else above[0]
     if not below:
         return top
     return functions.true_div(top, functions.mul(*below) if len(below) > 1 else below[0])

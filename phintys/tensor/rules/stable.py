@@ -12,6 +12,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
+from phintys.tensor.leading import without_leading_parts
 from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm, stable_power
 from phintys.tensor.power_sums import is_written
 from phintys.tensor.rules.language import stable
@@ -24,6 +25,7 @@ from phintys.tensor.rules.match import (
     negated,
     number,
     opposite,
+    some,
 )
 from phintys.tensor.variable import TensorVariable
 
@@ -177,6 +179,27 @@ def logarithm_of_scaled(ctx: Context, node: Apply) -> Replacement:
 def power_of_scaled(ctx: Context, node: Apply) -> Replacement:
     """Applies where the base has an exponent; see `phintys.tensor.logarithms`."""
     return stable_power(node)
+
+
+@rule(
+    "log_ndtr(x) + x**2 / 2 -> log(erfcx(-x / 2**0.5) / 2)",
+    ops=[TABLE["add"]],
+    where=some("mul", "switch", *(name for name, row in TABLE.items() if row.leading is not None)),
+    phase="stabilize",
+    law="accurate",
+    tested_on=(
+        "log_ndtr(x) + 0.5 * sqr(x)",
+        "log_ndtr(x - y) - x * y + 0.5 * sqr(y)",
+        "0.5 * sqr(x + y) - 2 * log_ndtr(x) - sqr(x)",
+        "log_erfc(x + y) + sqr(x)",
+        "abs(x * y) - 0.5 * sqr(x - y)",
+        "1 + sqr(x) - 2 * x * cos(y)",
+        "sqr(x) + switch(lt(x, y), z - sqr(x), log_ndtr(z))",
+    ),
+)
+def sum_without_leading_parts(ctx: Context, node: Apply) -> Replacement:
+    """Applies where terms cancel the leading part of a function; see `phintys.tensor.leading`."""
+    return without_leading_parts(node)
 
 
 @rule(

@@ -1,0 +1,374 @@
+"""Sums in which the leading part of a function cancels other terms.
+
+``log_ndtr(z)`` is ``-z**2 / 2`` and a small rest where z is far below 0.  In the logarithm of an
+exponentially modified normal density it is added to a polynomial that is nearly ``z**2 / 2``; in
+that of a truncated one, to the square of another number.  The polynomial of both is computed
+without what cancels (see `phintys.tensor.polynomials`), and the rest is added.
+
+As with logarithms, the rule that replaces sums and the gradient use the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from phintys.gradient.barriers import known_slopes
+from phintys.gradient.forms import OtherForm, differentiated_as
+from phintys.graph.traversal import ancestors
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar.op import Leading
+from phintys.tensor.apart import Term, number, number_like
+from phintys.tensor.elemwise import cast, function_of, functions
+from phintys.tensor.logarithms import LOGARITHMS, differentiated_form
+from phintys.tensor.polynomials import (
+    Polynomial,
+    atoms_of,
+    expansion,
+    is_square,
+    product,
+    scaled,
+    slope,
+    total,
+    written,
+)
+from phintys.tensor.scaled import is_float, spread, sum_of
+
+#: Terms of a sum that are looked at, at most, and factors of one.
+MOST_TERMS, MOST_FACTORS = 12, 8
+
+
+class Summand(NamedTuple):
+    """A term of a sum, and its sign, 1 or -1."""
+
+    sign: int
+    of: Variable
+
+    def value(self) -> Variable:
+        return self.of if self.sign > 0 else functions.neg(self.of)
+
+
+class Core(NamedTuple):
+    """A factor of a term that may have a leading part, and the other factors."""
+
+    of: Variable
+    sign: int
+    weight: tuple[Variable, ...]
+
+    def weighted(self, v: Variable | None) -> Variable | None:
+        """The term with another variable in the place of this factor; None stands for 0."""
+        if v is None:
+            return None
+        found = functions.mul(*self.weight, v) if self.weight else v
+        return found if self.sign > 0 else functions.neg(found)
+
+
+class Split(NamedTuple):
+    """A term that is a polynomial and a rest where a condition holds, and another term elsewhere.
+
+    None stands for the condition that is always true, and for the number 0.
+    """
+
+    leading: Polynomial
+    rest: Variable | None
+    where: Variable | None = None
+    other: Variable | None = None
+
+
+class Opened:
+    """The parts of a sum: what is looked through, and where that stops.
+
+    Attributes
+    ----------
+    kept
+        variables that are not looked through
+    through
+        the variables that were
+    leaves
+        variables on which parts depend that are not in the graph of the sum
+    """
+
+    def __init__(self, kept: Container[Variable]) -> None:
+        self.kept = kept
+        self.through: list[Variable] = []
+        self.leaves: list[Variable] = []
+
+    def polynomial(self, x: Variable) -> Polynomial:
+        found = expansion(x, self.kept)
+        self.through += found.through
+        return found.terms
+
+    def known(self) -> set[Variable]:
+        """The variables from which the parts are computed."""
+        inputs = {w for v in self.through if v.owner is not None for w in v.owner.inputs}
+        return inputs.difference(self.through).union(self.leaves)
+
+
+def without_leading_parts(node: Apply) -> Variable | None:
+    """The result of a sum, of which the leading part of a term cancels others; None for others."""
+    return _rewritten(node, Opened(()), written)
+
+
+def differentiated_sum(node: Apply, kept: Container[Variable]) -> OtherForm | None:
+    """`without_leading_parts`, for the derivative."""
+    opened = Opened(kept)
+    result = _rewritten(node, opened, _with_slopes)
+    if result is None:
+        return None
+    known = opened.known()
+    return OtherForm(result, [v for v in ancestors([result], blockers=known) if v in known])
+
+
+def _with_slopes(p: Polynomial) -> Variable:
+    """A polynomial whose derivatives are polynomials that are written in the same way."""
+    value = written(p)
+    atoms = atoms_of(p)
+    variables = [spread(cast(a.value(), value.type.dtype), value) for a in atoms]
+    return known_slopes(value, variables, [written(slope(p, a)) for a in atoms])
+
+
+def _rewritten(
+    node: Apply, opened: Opened, write: Callable[[Polynomial], Variable]
+) -> Variable | None:
+    (out,) = node.outputs
+    if not is_float(out):
+        return None
+    summands = _summands(out, opened)
+    cores = [_core(s, opened) for s in summands]
+    if all(c is None for c in cores):
+        return None
+    terms = [scaled(opened.polynomial(s.of), s.sign) for s in summands]
+    for k, core in enumerate(cores):
+        others = [*summands[:k], *summands[k + 1 :]]
+        beside = [*terms[:k], *terms[k + 1 :]]
+        for split in () if core is None else _splits(core, beside, opened):
+            used = _cancelled(split.leading, beside, out.type.dtype)
+            if used:
+                polynomial = total([split.leading, *(beside[j] for j in used)], out.type.dtype)
+                inside = sum_of(write(polynomial) if polynomial else None, split.rest)
+                found = _joined(split, inside, others, used, number_like(0, out))
+                return spread(cast(found, out.type.dtype), out)
+    return None
+
+
+def _cancelled(leading: Polynomial, beside: Sequence[Polynomial], dtype: str) -> list[int]:
+    """The positions of polynomials in whose sum with ``leading`` a term of that vanishes.
+
+    Or whose sum with it is a square of several terms.
+    """
+    keys = {t.key for t in leading}
+    used = [k for k, p in enumerate(beside) if any(t.key in keys for t in p)]
+    left = {t.key for t in total([leading, *(beside[k] for k in used)], dtype)}
+    if used and not keys <= left:
+        return used
+    if len(leading) != 1:
+        return []
+    single = [k for k, p in enumerate(beside) if len(p) == 1]
+    for pair in combinations(single, 2):
+        if is_square(total([leading, *(beside[k] for k in pair)])):
+            return list(pair)
+    return []
+
+
+def _joined(
+    split: Split,
+    inside: Variable | None,
+    others: Sequence[Summand],
+    used: Sequence[int],
+    zero: Variable,
+) -> Variable:
+    """The sum, in which the terms ``used`` are those of ``inside`` where the condition holds."""
+    kept = [s.value() for k, s in enumerate(others) if k not in used]
+    if split.where is None:
+        found = sum_of(inside, *kept)
+        return zero if found is None else found
+    outside = functions.add(*[others[k].value() for k in used], split.other)
+    chosen = functions.switch(split.where, zero if inside is None else inside, outside)
+    return functions.add(*kept, chosen) if kept else chosen
+
+
+# ---------------------------------------------------------------------------------- terms
+
+
+def _summands(x: Variable, opened: Opened) -> list[Summand]:
+    """The terms of a sum, also of sums in it; at most about `MOST_TERMS`."""
+    found: list[Summand] = []
+    stack = [Summand(1, x)]
+    while stack and len(found) + len(stack) < MOST_TERMS:
+        sign, v = stack.pop()
+        parts = None if v in opened.kept and v is not x else _parts_of_sum(sign, v, opened)
+        if parts is None:
+            found.append(Summand(sign, v))
+        else:
+            opened.through.append(v)
+            stack += reversed(parts)
+    return [*found, *reversed(stack)]
+
+
+def _parts_of_sum(sign: int, v: Variable, opened: Opened) -> list[Summand] | None:
+    name, inputs = function_of(v)
+    if name == "add":
+        return [Summand(sign, w) for w in inputs]
+    if name == "sub":
+        return [Summand(sign, inputs[0]), Summand(-sign, inputs[1])]
+    if name == "neg":
+        return [Summand(-sign, inputs[0])]
+    if name == "mul" and len(inputs) == 2 and number(inputs[0]) == -1:
+        return [Summand(-sign, inputs[1])]
+    logarithm = _logarithm(v, opened)
+    return None if logarithm is None else [Summand(sign, logarithm)]
+
+
+def _logarithm(v: Variable, opened: Opened) -> Variable | None:
+    """Another form of a logarithm as it is written, if that may have a leading part."""
+    if not _is_logarithm_with_leading_part(v) or v.owner is None:
+        return None
+    form = differentiated_form(v.owner, opened.kept)
+    if form is None:
+        return None
+    opened.leaves += form.leaves
+    return form.result
+
+
+def _is_logarithm_with_leading_part(v: Variable) -> bool:
+    name, stack = function_of(v)
+    if name not in LOGARITHMS:
+        return False
+    for _ in range(MOST_FACTORS):
+        if not stack:
+            return False
+        name, inputs = function_of(stack.pop())
+        if name in _WITH_LEADING_LOGARITHMS:
+            return True
+        if name in ("mul", "true_div", "add", "sub", "neg"):
+            stack += inputs
+    return False
+
+
+#: Functions whose logarithm has a leading part.
+_WITH_LEADING_LOGARITHMS = frozenset(["erf", "erfc", "ndtr", "i0", "i1", "iv"])
+
+
+def _core(s: Summand, opened: Opened) -> Core | None:
+    sign, v = s
+    weight: list[Variable] = []
+    for _ in range(MOST_FACTORS):
+        if _is_core(v):
+            return Core(v, sign, tuple(weight)) if is_float(v) else None
+        name, inputs = function_of(v)
+        logarithm = _logarithm(v, opened)
+        if logarithm is not None:
+            v = logarithm
+        elif name == "neg":
+            sign, v = -sign, inputs[0]
+        elif name == "true_div":
+            weight.append(functions.reciprocal(inputs[1]))
+            v = inputs[0]
+        elif name == "mul":
+            k = _place_of_core(inputs)
+            if k is None:
+                return None
+            weight += [*inputs[:k], *inputs[k + 1 :]]
+            v = inputs[k]
+        else:
+            return None
+    return None
+
+
+def _is_core(v: Variable) -> bool:
+    """Whether ``v`` is a function with a leading part, or a selection that may have one."""
+    name, inputs = function_of(v)
+    if name == "switch":
+        return any(function_of(w)[0] in ("add", "sub") for w in inputs[1:])
+    return name is not None and v.owner is not None and v.owner.op.scalar_op.leading is not None
+
+
+def _place_of_core(factors: Sequence[Variable]) -> int | None:
+    """The position of the only factor that may have a leading part."""
+    likely: list[list[int]] = [[], []]
+    for k, v in enumerate(factors):
+        if _is_core(v) or _is_logarithm_with_leading_part(v):
+            likely[0].append(k)
+        elif function_of(v)[0] in ("neg", "mul", "true_div"):
+            likely[1].append(k)
+    found = likely[0] or likely[1]
+    return found[0] if len(found) == 1 else None
+
+
+# ------------------------------------------------------------------------- leading parts
+
+
+def _splits(core: Core, beside: Sequence[Polynomial], opened: Opened) -> Iterator[Split]:
+    """The ways in which a term is a polynomial and a rest."""
+    weight = product([Term(core.sign, {})], *(opened.polynomial(w) for w in core.weight))
+    if len(weight) != 1:
+        return
+    name, inputs = function_of(core.of)
+    if name != "switch":
+        found = _split_function(core, weight, opened)
+        yield found
+        return
+    opened.through.append(core.of)
+    condition, first, second = inputs
+    for where, branch, other in (
+        (condition, first, second),
+        (functions.eq(condition, 0), second, first),
+    ):
+        split = _split_branch(core, weight, branch, beside, opened)
+        if split is not None:
+            yield split._replace(where=where, other=core.weighted(other))
+
+
+def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split:
+    node = core.of.owner
+    assert node is not None, "a function is computed by a node"
+    opened.through.append(core.of)
+    (y,) = node.inputs
+    row: Leading = node.op.scalar_op.leading
+    power = [opened.polynomial(y)] * row.power
+    leading = product(weight, [Term(row.coefficient, {})], *power)
+    where, bound = _where(row, y)
+    inner = y if where is None else functions.switch(where, y, bound)
+    rest = None if row.rest is None else row.rest(functions, inner)
+    other = None if where is None else node.op(functions.switch(where, bound, y))
+    return Split(leading, core.weighted(rest), where, core.weighted(other))
+
+
+def _where(row: Leading, y: Variable) -> tuple[Variable | None, Variable | None]:
+    """Where a function has its leading part, and the bound of that."""
+    if np.isfinite(row.lowest):
+        bound = number_like(row.lowest, y)
+        return functions.gt(y, bound), bound
+    if np.isfinite(row.highest):
+        bound = number_like(row.highest, y)
+        return functions.lt(y, bound), bound
+    return None, None
+
+
+def _split_branch(
+    core: Core,
+    weight: Polynomial,
+    branch: Variable,
+    beside: Sequence[Polynomial],
+    opened: Opened,
+) -> Split | None:
+    """The terms of a branch that are in other polynomials too, and the rest of it."""
+    keys = {t.key for p in beside for t in p}
+    leading: list[Polynomial] = []
+    rest: list[Variable] = []
+    for s in _summands(branch, opened):
+        terms = product(weight, scaled(opened.polynomial(s.of), s.sign))
+        if any(t.key in keys for t in terms):
+            leading.append(terms)
+        else:
+            rest.append(s.value())
+    if not leading:
+        return None
+    return Split(total(leading), core.weighted(sum_of(*rest)))
+
+
+for _name in ("add", "sub"):
+    differentiated_as(getattr(functions, _name), differentiated_sum)
