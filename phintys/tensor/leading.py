@@ -88,7 +88,7 @@ class Opened:
     through
         the variables that were
     leaves
-        variables on which parts depend that are not in the graph of the sum
+        variables on which other forms of parts depend
     """
 
     def __init__(self, kept: Container[Variable]) -> None:
@@ -100,6 +100,13 @@ class Opened:
         found = expansion(x, self.kept)
         self.through += found.through
         return found.terms
+
+    def taken(self, form: OtherForm) -> Variable:
+        """The result of another form of a part."""
+        made = ancestors([form.result], blockers=form.leaves)
+        self.through += [v for v in made if v not in form.leaves]
+        self.leaves += form.leaves
+        return form.result
 
     def known(self) -> set[Variable]:
         """The variables from which the parts are computed."""
@@ -114,7 +121,20 @@ def without_leading_parts(node: Apply) -> Variable | None:
 
 def differentiated_sum(node: Apply, kept: Container[Variable]) -> OtherForm | None:
     """`without_leading_parts`, for the derivative."""
+    return _other_form(node, Opened(kept))
+
+
+def differentiated_logarithm(node: Apply, kept: Container[Variable]) -> OtherForm | None:
+    """That of `phintys.tensor.logarithms`; if it is a sum, that of the sum."""
+    form = differentiated_form(node, kept)
+    if form is None or function_of(form.result)[0] not in ("add", "sub"):
+        return form
     opened = Opened(kept)
+    found = _other_form(opened.taken(form).owner, opened)
+    return form if found is None else found
+
+
+def _other_form(node: Apply, opened: Opened) -> OtherForm | None:
     result = _rewritten(node, opened, _with_slopes)
     if result is None:
         return None
@@ -227,10 +247,7 @@ def _logarithm(v: Variable, opened: Opened) -> Variable | None:
     if not _is_logarithm_with_leading_part(v) or v.owner is None:
         return None
     form = differentiated_form(v.owner, opened.kept)
-    if form is None:
-        return None
-    opened.leaves += form.leaves
-    return form.result
+    return None if form is None else opened.taken(form)
 
 
 def _is_logarithm_with_leading_part(v: Variable) -> bool:
@@ -256,6 +273,8 @@ def _core(s: Summand, opened: Opened) -> Core | None:
     sign, v = s
     weight: list[Variable] = []
     for _ in range(MOST_FACTORS):
+        if v in opened.kept:
+            return None
         if _is_core(v):
             return Core(v, sign, tuple(weight)) if is_float(v) else None
         name, inputs = function_of(v)
@@ -372,3 +391,5 @@ def _split_branch(
 
 for _name in ("add", "sub"):
     differentiated_as(getattr(functions, _name), differentiated_sum)
+for _name in LOGARITHMS:
+    differentiated_as(getattr(functions, _name), differentiated_logarithm)

@@ -363,6 +363,4 @@ def _gains(nodes: Sequence[Apply]) -> dict[Variable, Gain]:
     return found
 
 
-for _name in LOGARITHMS:
-    differentiated_as(getattr(functions, _name), differentiated_form)
 differentiated_as(functions.pow, differentiated_power)
