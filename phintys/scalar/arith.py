@@ -13,7 +13,6 @@ from phintys.scalar.dtypes import ALL, is_complex, kind, real_of
 from phintys.scalar.op import (
     TABLE,
     Inverse,
-    Leading,
     ScalarOp,
     UnaryScalarOp,
     binary,
@@ -328,7 +327,6 @@ abs = unary(
     function="numpy.absolute",
     rule=lambda x: ((x,), real_of(x)),
     d=lambda m, x, y: m.conj(m.sign(x)) if is_complex(x.type.dtype) else m.sign(x),
-    leading=Leading(1, 1, lowest=0),
     native=lambda n, x: n.abs(x) if kind(n.dtype(x)) in "ifc" else x,
     even=True,
     zero_at_zero=True,

@@ -7,13 +7,15 @@ Derivatives in the order are not available.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.dtypes import is_complex, real_of, upcast
-from phintys.scalar.op import Undefined, binary, call, lit, polynomial, special
+from phintys.scalar.native import Term
+from phintys.scalar.op import Leading, Undefined, binary, call, lit, polynomial, special
 
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
 _ROOT_2PI = math.sqrt(2 * math.pi)
@@ -217,7 +219,7 @@ i0 = _fixed(
     "i0",
     "Modified Bessel function of the first kind of order 0.",
     lambda m, x, y: m.i1(x),
-    logs={"y": lambda m, x: (m.abs(x), m.i0e(x))},
+    logs={"y": lambda m, x: m.log_i0(x)},
     even=True,
     range=(1, np.inf),
 )
@@ -243,6 +245,71 @@ i1e = _fixed(
     lambda m, x, y: _scaled_slope(m, 1, x, 0.5 * (m.i0e(x) + m.ive(2, x)) - m.sign(x) * y),
     odd=True,
     zero_at_zero=True,
+)
+
+
+def _quotient_series() -> list[float]:
+    """The coefficients of i1(x) / i0(x) in powers of 1/x: the quotient of the asymptotic series.
+
+    The series are those of DLMF 10.40.1.
+    """
+    above, below = (
+        [
+            Fraction(math.prod((2 * j - 1) ** 2 - 4 * v * v for j in range(1, k + 1)))
+            / (math.factorial(k) * 8**k)
+            for k in range(_QUOTIENT_TERMS)
+        ]
+        for v in (1, 0)
+    )
+    found: list[Fraction] = []
+    for k in range(_QUOTIENT_TERMS):
+        found.append(above[k] - sum(found[j] * below[k - j] for j in range(k)))
+    return [float(c) for c in found]
+
+
+#: the number of terms of the series of i1(x) / i0(x)
+_QUOTIENT_TERMS = 11
+_QUOTIENT = _quotient_series()
+
+
+def _log_i0_slope(m: Any, x: Any, y: Any) -> Any:
+    """i1(x) / i0(x); for large x, where terms of its derivative cancel, a series."""
+    bound = lit(x, 50 if x.type.dtype == "float64" else 8)
+    far = m.gt(m.abs(x), bound)
+    size = m.switch(far, m.abs(x), bound)
+    near = m.switch(far, 0, x)
+    series = m.sign(x) * polynomial(1 / size, _QUOTIENT)
+    return m.switch(far, series, m.i1e(near) / m.i0e(near))
+
+
+def i0_less_one(x: Any) -> Any:
+    """``i0(x) - 1`` for x of size 1 at most: its power series (DLMF 10.25.2)."""
+    w = x * x * 0.25
+    total: Any = w * (1 / 100) + 1.0
+    for k in range(9, 1, -1):
+        total = total * (w * (1 / (k * k))) + 1.0
+    return w * total
+
+
+def _log_i0_form(n: Any, x: Any) -> Any:
+    size, one = n.abs(x), n.const(1, x)
+    near = n.log1p(i0_less_one(Term(n, n.min(size, one))).value)
+    far = n.add(size, n.log(n.call("i0e", x)))
+    return n.select(n.lt(size, one), near, far)
+
+
+log_i0 = special(
+    "LogI0",
+    "log_i0",
+    "log(i0(x)), without overflow.",
+    d=_log_i0_slope,
+    domain=(-20, 20),
+    function="phintys.scalar.numeric.log_i0",
+    native=_log_i0_form,
+    leading=Leading(1, 1, lambda m, x: m.log(m.i0e(x)), lowest=1),
+    even=True,
+    zero_at_zero=True,
+    range=(0, np.inf),
 )
 kv = _general(
     "kv",

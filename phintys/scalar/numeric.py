@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import increments
-from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
+from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER, i0_less_one
 from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 
 
@@ -68,6 +68,15 @@ def log_erfc(x: Any) -> Any:
 
     near = np.log1p(-special.erf(x))
     return np.where(np.less(x, 1), near, special.log_ndtr(-math.sqrt(2) * x) + math.log(2))
+
+
+def log_i0(x: Any) -> Any:
+    """The logarithm of ``i0(x)``; it is 0 at 0."""
+    from scipy import special
+
+    size = np.abs(x)
+    near = np.log1p(i0_less_one(np.minimum(size, 1)))
+    return np.where(np.less(size, 1), near, size + np.log(special.i0e(x)))
 
 
 def log_cosh(x: Any) -> Any:

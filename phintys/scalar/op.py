@@ -65,14 +65,11 @@ class Inverse:
 
 
 class Leading(NamedTuple):
-    """A function is ``coefficient * x**power + rest(m, x)`` for ``lowest < x < highest``.
-
-    None stands for the rest 0.
-    """
+    """A function is ``coefficient * x**power + rest(m, x)`` for ``lowest < x < highest``."""
 
     coefficient: float
     power: int
-    rest: Callable[..., Any] | None = None
+    rest: Callable[..., Any]
     lowest: float = -np.inf
     highest: float = np.inf
 

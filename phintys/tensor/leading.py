@@ -89,15 +89,18 @@ class Opened:
         the variables that were
     leaves
         variables on which other forms of parts depend
+    rests
+        what remains of functions beside their leading parts
     """
 
     def __init__(self, kept: Container[Variable]) -> None:
         self.kept = kept
         self.through: list[Variable] = []
         self.leaves: list[Variable] = []
+        self.rests: dict[Variable, Variable] = {}
 
     def polynomial(self, x: Variable) -> Polynomial:
-        found = expansion(x, self.kept)
+        found = expansion(x, self.kept, self.rests)
         self.through += found.through
         return found.terms
 
@@ -177,19 +180,25 @@ def _rewritten(
 def _cancelled(leading: Polynomial, beside: Sequence[Polynomial], dtype: str) -> list[int]:
     """The positions of polynomials in whose sum with ``leading`` a term of that vanishes.
 
-    Or whose sum with it is a square of several terms.
+    Or whose sum with it is a square.
     """
     keys = {t.key for t in leading}
     used = [k for k, p in enumerate(beside) if any(t.key in keys for t in p)]
     left = {t.key for t in total([leading, *(beside[k] for k in used)], dtype)}
     if used and not keys <= left:
         return used
-    if len(leading) != 1:
-        return []
-    single = [k for k, p in enumerate(beside) if len(p) == 1]
-    for pair in combinations(single, 2):
-        if is_square(total([leading, *(beside[k] for k in pair)])):
-            return list(pair)
+    return _beside_in_square(leading[0], beside, dtype) if len(leading) == 1 else []
+
+
+def _beside_in_square(mixed: Term, beside: Sequence[Polynomial], dtype: str) -> list[int]:
+    """The positions of polynomials of which the sum is a square, together with a product in it."""
+    terms = [(k, t) for k, p in enumerate(beside) for t in p]
+    square = product([mixed], [mixed])[0].key
+    for (j, s), (k, t) in combinations(terms, 2):
+        if product([s], [t])[0].key == square:
+            used = sorted({j, k})
+            if is_square(total([[mixed], *(beside[n] for n in used)], dtype)):
+                return used
     return []
 
 
@@ -266,7 +275,7 @@ def _is_logarithm_with_leading_part(v: Variable) -> bool:
 
 
 #: Functions whose logarithm has a leading part.
-_WITH_LEADING_LOGARITHMS = frozenset(["erf", "erfc", "ndtr", "i0", "i1", "iv"])
+_WITH_LEADING_LOGARITHMS = frozenset(["erf", "erfc", "ndtr", "i0"])
 
 
 def _core(s: Summand, opened: Opened) -> Core | None:
@@ -351,7 +360,7 @@ def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split:
     leading = product(weight, [Term(row.coefficient, {})], *power)
     where, bound = _where(row, y)
     inner = y if where is None else functions.switch(where, y, bound)
-    rest = None if row.rest is None else row.rest(functions, inner)
+    rest = row.rest(functions, inner)
     other = None if where is None else node.op(functions.switch(where, bound, y))
     return Split(leading, core.weighted(rest), where, core.weighted(other))
 

@@ -36,15 +36,21 @@ class Expansion(NamedTuple):
 # ------------------------------------------------------------------------------ expansion
 
 
-def expansion(x: Variable, kept: Container[Variable] = ()) -> Expansion:
+def expansion(
+    x: Variable,
+    kept: Container[Variable] = (),
+    rests: dict[Variable, Variable] | None = None,
+) -> Expansion:
     """The polynomial that ``x`` is; what is none, or has many terms, is an atom of it.
 
-    So are the variables ``kept``.
+    So are the variables ``kept``.  Functions with a leading part everywhere are the sum of that and
+    a rest, which is looked for in ``rests`` and stored there.
     """
+    rests = {} if rests is None else rests
     found: dict[Variable, Polynomial] = {}
     through: list[Variable] = []
     for v in _parts(x, kept):
-        terms = _composed(v, found)
+        terms = _of_function(v, found, rests) if has_leading_part(v) else _composed(v, found)
         if terms is None or len(terms) > MOST_TERMS:
             found[v] = [Term(1.0, {Atom(v): 1})]
         else:
@@ -81,7 +87,29 @@ def _arguments(v: Variable) -> Sequence[Variable]:
     name, inputs = function_of(v)
     if name == "pow":
         return inputs[:1] if number(inputs[1]) in (-2, -1, 1, 2) else []
-    return inputs if name in _COMPOSED else []
+    return inputs if name in _COMPOSED or has_leading_part(v) else []
+
+
+def has_leading_part(v: Variable) -> bool:
+    """Whether ``v`` is a function whose row states a leading part everywhere."""
+    name = function_of(v)[0]
+    row = None if name is None or v.owner is None else v.owner.op.scalar_op.leading
+    return row is not None and row.lowest == -np.inf and row.highest == np.inf
+
+
+def _of_function(
+    v: Variable, found: dict[Variable, Polynomial], rests: dict[Variable, Variable]
+) -> Polynomial | None:
+    """The leading part of a function, and the rest."""
+    assert v.owner is not None, "a function is computed by a node"
+    (x,) = v.owner.inputs
+    if x not in found:
+        return None
+    row = v.owner.op.scalar_op.leading
+    if v not in rests:
+        rests[v] = row.rest(functions, x)
+    leading = product([Term(row.coefficient, {})], *[found[x]] * row.power)
+    return [*leading, Term(1.0, {Atom(rests[v]): 1})]
 
 
 def _composed(v: Variable, found: dict[Variable, Polynomial]) -> Polynomial | None:

@@ -265,6 +265,7 @@ REFERENCE: dict[str, Any] = {
     "i0": lambda x: mp.besseli(0, x),
     "i1": lambda x: mp.besseli(1, x),
     "i0e": lambda x: mp.besseli(0, x) * mp.exp(-abs(x)),
+    "log_i0": lambda x: mp.log(mp.besseli(0, x)),
     "i1e": lambda x: mp.besseli(1, x) * mp.exp(-abs(x)),
     "kv": mp.besselk,
     "kve": _bessel_scaled(mp.besselk, mp.exp),
