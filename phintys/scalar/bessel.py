@@ -209,11 +209,57 @@ def _kve_slope(m: Any, v: Any, x: Any, y: Any) -> Any:
     return m.cast(_far_slope(m, v, x, 1, near / scale) * scale, dtype)
 
 
+#: above, SciPy's ive and kve are NaN
+LARGEST_SCALED = 1e9
+
+
+def scaled_far(exp: Any, sqrt: Any, asinh: Any, v: Any, x: Any, kind: int) -> Any:
+    """ive (kind 1) or kve (kind 2) of ``v >= 0`` and ``x > LARGEST_SCALED``: DLMF 10.41.3, 10.41.4.
+
+    With ``t = v / x`` and ``r = sqrt(1 + t**2)`` the exponent is minus or plus
+    ``v asinh(t) - v t / (1 + r)``.
+    """
+    t = v / x
+    r = sqrt(t * t + 1.0)
+    exponent = v * asinh(t) - v * t / (r + 1.0)
+    w = t / r
+    first = (3.0 + w * w * -5.0) / (x * r * 24.0)
+    if kind == 1:
+        return exp(-exponent) * (first + 1.0) / sqrt(x * r * (2 * math.pi))
+    return exp(exponent) * (1.0 + -first) * sqrt(math.pi / 2 / (x * r))
+
+
+def _scaled_form(n: Any, v: Any, x: Any, kind: int) -> Any:
+    """`phintys.scalar.numeric.ive` (kind 1) or ``kve`` (kind 2) in native instructions."""
+    dtype = n.dtype(x)
+    if is_complex(dtype):
+        return NotImplemented
+    v, x = n.cast(v, "float64"), n.cast(x, "float64")
+    zero, one, largest = (n.const(c, x) for c in (0, 1, LARGEST_SCALED))
+    size = n.abs(x) if kind == 1 else x
+    far = n.gt(size, largest)
+
+    def function(name: str) -> Any:
+        return lambda t: Term(n, getattr(n, name)(t.value))
+
+    given = (Term(n, n.select(far, a, b)) for a, b in ((n.abs(v), zero), (size, largest)))
+    series = scaled_far(*map(function, ("exp", "sqrt", "asinh")), *given, kind).value
+    if kind == 1:
+        half = n.mul(v, n.const(0.5, x))
+        odd = n.select(n.eq(v, n.floor(v)), n.neg(one), n.const(np.nan, x))
+        sign = n.select(n.eq(half, n.floor(half)), one, odd)
+        series = n.select(n.lt(x, zero), n.mul(sign, series), series)
+    near = n.call("ive" if kind == 1 else "kve", v, n.select(far, one, x))
+    return n.cast(n.select(far, series, near), dtype)
+
+
 ive = _general(
     "ive",
     "exp(-|y|) times the modified Bessel function of the first kind",
     _ive_slope,
     rule=rules.inexact_real,
+    function="phintys.scalar.numeric.ive",
+    native=lambda n, v, x: _scaled_form(n, v, x, 1),
 )
 i0 = _fixed(
     "i0",
@@ -321,6 +367,8 @@ kve = _general(
     "kve",
     "exp(y) times the modified Bessel function of the second kind",
     _kve_slope,
+    function="phintys.scalar.numeric.kve",
+    native=lambda n, v, x: _scaled_form(n, v, x, 2),
 )
 _DECAY = {"decreasing": True, "range": (0, np.inf)}
 k0 = _fixed(
