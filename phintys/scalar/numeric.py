@@ -62,6 +62,11 @@ def sigmoid(x: Any) -> Any:
     return np.where(x < 0, small, np.ones_like(small)) / (1 + small)
 
 
+def tanh_half(x: Any) -> Any:
+    """``tanh(x / 2)``."""
+    return np.tanh(x / 2)
+
+
 def logistic_density(x: Any) -> Any:
     """``exp(-x) / (1 + exp(-x))**2``, with an exponential that cannot overflow."""
     small = np.exp(-np.abs(x))

@@ -65,13 +65,17 @@ class Inverse:
 
 
 class Leading(NamedTuple):
-    """A function is ``coefficient * x**power + rest(m, x)`` for ``lowest < x < highest``."""
+    """A function is ``coefficient * x**power + rest(m, x)`` for ``lowest < x < highest``.
+
+    Where ``x`` is of size ``near`` or larger, the rest may cancel the leading part.
+    """
 
     coefficient: float
     power: int
     rest: Callable[..., Any]
     lowest: float = -np.inf
     highest: float = np.inf
+    near: float = np.inf
 
 
 class ScalarOp(Op):

@@ -69,13 +69,15 @@ class Core(NamedTuple):
 class Split(NamedTuple):
     """A term that is a polynomial and a rest where a condition holds, and another term elsewhere.
 
-    None stands for the condition that is always true, and for the number 0.
+    None stands for the condition that is always true, and for the number 0.  The rest may be right
+    ``everywhere``.
     """
 
     leading: Polynomial
     rest: Variable | None
     where: Variable | None = None
     other: Variable | None = None
+    everywhere: Variable | None = None
 
 
 class Opened:
@@ -171,8 +173,7 @@ def _rewritten(
             used = _cancelled(split.leading, beside, out.type.dtype)
             if used:
                 polynomial = total([split.leading, *(beside[j] for j in used)], out.type.dtype)
-                inside = sum_of(write(polynomial) if polynomial else None, split.rest)
-                found = _joined(split, inside, others, used, number_like(0, out))
+                found = _joined(split, polynomial, others, used, write)
                 return spread(cast(found, out.type.dtype), out)
     return None
 
@@ -204,18 +205,24 @@ def _beside_in_square(mixed: Term, beside: Sequence[Polynomial], dtype: str) -> 
 
 def _joined(
     split: Split,
-    inside: Variable | None,
+    polynomial: Polynomial,
     others: Sequence[Summand],
     used: Sequence[int],
-    zero: Variable,
+    write: Callable[[Polynomial], Variable],
 ) -> Variable:
-    """The sum, in which the terms ``used`` are those of ``inside`` where the condition holds."""
+    """The sum, in which a polynomial and a rest are the split term and the terms ``used``.
+
+    So where the condition holds; also elsewhere, if the polynomial is 0 and the rest is right there.
+    """
     kept = [s.value() for k, s in enumerate(others) if k not in used]
+    if not polynomial and split.everywhere is not None:
+        return functions.add(*kept, split.everywhere) if kept else split.everywhere
+    inside = sum_of(write(polynomial) if polynomial else None, split.rest)
+    assert inside is not None, "there is a rest, or a polynomial"
     if split.where is None:
-        found = sum_of(inside, *kept)
-        return zero if found is None else found
+        return functions.add(*kept, inside) if kept else inside
     outside = functions.add(*[others[k].value() for k in used], split.other)
-    chosen = functions.switch(split.where, zero if inside is None else inside, outside)
+    chosen = functions.switch(split.where, inside, outside)
     return functions.add(*kept, chosen) if kept else chosen
 
 
@@ -358,15 +365,21 @@ def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split:
     row: Leading = node.op.scalar_op.leading
     power = [opened.polynomial(y)] * row.power
     leading = product(weight, [Term(row.coefficient, {})], *power)
-    where, bound = _where(row, y)
-    inner = y if where is None else functions.switch(where, y, bound)
-    rest = row.rest(functions, inner)
-    other = None if where is None else node.op(functions.switch(where, bound, y))
-    return Split(leading, core.weighted(rest), where, core.weighted(other))
+    everywhere = None
+    if row.lowest == -np.inf and row.highest == np.inf:
+        everywhere = core.weighted(row.rest(functions, y))
+    where, inside = _where(row, y)
+    if where is None:
+        return Split(leading, everywhere, everywhere=everywhere)
+    rest = row.rest(functions, functions.switch(where, y, inside))
+    other = node.op(functions.switch(where, inside, y))
+    return Split(leading, core.weighted(rest), where, core.weighted(other), everywhere)
 
 
 def _where(row: Leading, y: Variable) -> tuple[Variable | None, Variable | None]:
-    """Where a function has its leading part, and the bound of that."""
+    """Where a function has its leading part, and the rest is small; and a number there."""
+    if np.isfinite(row.near):
+        return functions.lt(functions.abs(y), number_like(row.near, y)), number_like(0, y)
     if np.isfinite(row.lowest):
         bound = number_like(row.lowest, y)
         return functions.gt(y, bound), bound

@@ -94,7 +94,7 @@ def has_leading_part(v: Variable) -> bool:
     """Whether ``v`` is a function whose row states a leading part everywhere."""
     name = function_of(v)[0]
     row = None if name is None or v.owner is None else v.owner.op.scalar_op.leading
-    return row is not None and row.lowest == -np.inf and row.highest == np.inf
+    return row is not None and (-row.lowest, row.highest, row.near) == (np.inf,) * 3
 
 
 def _of_function(

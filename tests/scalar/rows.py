@@ -174,6 +174,7 @@ REFERENCE: dict[str, Any] = {
     "log1p": mp.log1p,
     "log1mexp": lambda x: mp.log(-mp.expm1(x)),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+    "tanh_half": lambda x: mp.tanh(x / 2),
     "logistic_density": lambda x: mp.exp(-abs(x)) / (1 + mp.exp(-abs(x))) ** 2,
     "softplus": lambda x: mp.log1p(mp.exp(x)),
     "log_softplus": lambda x: mp.log(mp.log1p(mp.exp(x))),
