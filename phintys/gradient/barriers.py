@@ -179,7 +179,8 @@ class KnownSlopes(ViewOp):
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         n = len(inputs) // 2
         pairs = zip(tangents[1 : n + 1], inputs[n + 1 :], strict=True)
-        return [outputs[0].type.tangent_sum([t * slope for t, slope in pairs])]
+        terms = [t * slope for t, slope in pairs]
+        return [outputs[0].type.tangent_sum(terms) if len(terms) > 1 else terms[0]]
 
 
 disconnected_grad_ = DisconnectedGrad()

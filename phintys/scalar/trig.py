@@ -161,7 +161,7 @@ log_cosh = unary(
     "log(cosh(x)), without overflow.",
     function="phintys.scalar.numeric.log_cosh",
     rule=rules.inexact_real,
-    d=lambda m, x, y: m.tanh(x),
+    d=lambda m, x, y: m.tanh_half(2 * x),
     native=_log_cosh_form,
     even=True,
     zero_at_zero=True,

@@ -21,6 +21,9 @@ from phintys.tensor.variable import TensorConstant
 #: Parts of an expression that are looked at, at most, and terms into which it is expanded.
 MOST_PARTS, MOST_TERMS = 40, 8
 
+#: The exponential of a smaller number, multiplied by two numbers in range, is 0.
+LEAST = -2000.0
+
 #: Functions that are products of powers of their arguments: the power of each argument.
 _PRODUCTS: dict[str, tuple[int, ...]] = {
     "identity": (1,),
@@ -60,14 +63,35 @@ class Term(NamedTuple):
 
 
 def difference(x: Variable, y: Variable) -> Variable:
-    """``x - y``, without the terms that are in both; it may have fewer axes."""
+    """``x - y``, without the terms that are in both; it may have fewer axes.
+
+    Multiples of powers with the same exponent are apart by a function of their ratio.
+    """
     found = simpler_difference(x, y)
-    return functions.sub(x, y) if found is None else found[1]
+    if found is not None:
+        return found[1]
+    names: Names = []
+    first, second = expanded(x, names) or [], expanded(y, names) or []
+    powers = [a.of for t in (*first, *second) for a in t.powers if function_of(a.of)[0] == "pow"]
+    if not len(first) == len(second) == 1 or len(powers) != 2:
+        return functions.sub(x, y)
+    return sum_of_terms([*first, *(Term(-t.factor, t.powers) for t in second)])
+
+
+def log_of_quotient(x: Variable, y: Variable) -> Variable:
+    """``x - y``, the logarithm of ``exp(x) / exp(y)``: -inf where the quotient does not count.
+
+    So where ``exp(x)`` is 0, and below `LEAST`, where derivatives are 0 too, whatever is multiplied.
+    """
+    apart = difference(x, y)
+    nothing = functions.or_(functions.eq(x, -np.inf), functions.lt(apart, LEAST))
+    return functions.switch(nothing, -np.inf, apart)
 
 
 def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
     """``x - y`` without the terms that are in both, and how many remain; None if no term is."""
-    first, second = expanded(x), expanded(y)
+    names: Names = []
+    first, second = expanded(x, names), expanded(y, names)
     if first is None or second is None:
         return None
     rest = {t.key: t for t in first}
@@ -94,9 +118,45 @@ def is_negative(x: Variable) -> bool:
     return found is not None and all(t.factor < 0 for t in found)
 
 
-def expanded(x: Variable) -> list[Term] | None:
-    """Different terms whose sum ``x`` is; None if these are many."""
-    steps = list(_steps(x))
+#: Variables that stand for all that are computed in the same way.
+Names = list[Variable]
+
+
+def name_of(v: Variable, names: Names) -> Variable:
+    """The variable of ``names`` that is computed as ``v`` is; ``v`` itself, added to them, if none."""
+    if v.owner is None:
+        return v
+    found = next((w for w in names if are_equal(v, w)), None)
+    if found is None:
+        names.append(v)
+    return v if found is None else found
+
+
+def are_equal(v: Variable, w: Variable) -> bool:
+    """Whether two variables are the same function of the same variables; False for large ones."""
+    stack = [(v, w)]
+    for _ in range(MOST_PARTS):
+        if not stack:
+            return True
+        v, w = stack.pop()
+        if v is w or (v.type == w.type and number(v) is not None and number(v) == number(w)):
+            continue
+        made, other = v.owner, w.owner
+        if made is None or other is None or made.op != other.op or made.nin != other.nin:
+            return False
+        if made.outputs.index(v) != other.outputs.index(w):
+            return False
+        stack += zip(made.inputs, other.inputs, strict=True)
+    return False
+
+
+def expanded(x: Variable, names: Names | None = None) -> list[Term] | None:
+    """Different terms whose sum ``x`` is; None if these are many.
+
+    Variables that are computed in the same way are one, that of ``names``.
+    """
+    names = [] if names is None else names
+    steps = list(_steps(x, names))
     if steps[-1] is not None:
         return None
     found: dict[frozenset[tuple[Atom, int]], Term] = {}
@@ -107,15 +167,12 @@ def expanded(x: Variable) -> list[Term] | None:
     return list(found.values()) if len(found) <= MOST_TERMS else None
 
 
-def looked_through(x: Variable) -> tuple[list[Variable], list[Variable]]:
-    """The variables that `expanded` looks at: those that it expands, and the atoms."""
-    steps = list(_steps(x))
-    atoms = [a.of for step in steps if isinstance(step, Term) for a in step.powers]
-    known = set(atoms)
-    return [step for step in steps if isinstance(step, Variable) and step not in known], atoms
+def atoms_of(x: Variable) -> list[Variable]:
+    """The variables in the terms of ``x``."""
+    return [a.of for step in _steps(x, []) if isinstance(step, Term) for a in step.powers]
 
 
-def _steps(x: Variable) -> Iterator[Term | Variable | None]:
+def _steps(x: Variable, names: Names) -> Iterator[Term | Variable | None]:
     """Terms whose sum ``x`` is, between the variables that are looked at; None at the end."""
     stack: list[tuple[Term, list[tuple[Atom, int]]]] = [(Term(1.0, {}), [(Atom(x), 1)])]
     for _ in range(MOST_PARTS):
@@ -125,14 +182,14 @@ def _steps(x: Variable) -> Iterator[Term | Variable | None]:
         term, left = stack.pop()
         if left:
             yield left[-1][0].of
-            stack += _one_step(term, left)
+            stack += _one_step(term, left, names)
         else:
             yield term
     yield x
 
 
 def _one_step(
-    term: Term, left: list[tuple[Atom, int]]
+    term: Term, left: list[tuple[Atom, int]], names: Names
 ) -> list[tuple[Term, list[tuple[Atom, int]]]]:
     """``term`` times powers of expressions, of which the last one is expanded by one step."""
     (v, moves), power = left.pop()
@@ -154,7 +211,7 @@ def _one_step(
         sign = -1 if name == "neg" and power % 2 else 1
         more = [(Atom(w, moves), power * p) for w, p in zip(inputs, each, strict=True)]
         return [(Term(sign * factor, powers), [*left, *reversed(more)])]
-    atom = Atom(v, moves)
+    atom = Atom(name_of(v, names), moves)
     counted = {**powers, atom: powers.get(atom, 0) + power}
     return [(Term(factor, {a: p for a, p in counted.items() if p}), left)]
 
@@ -200,6 +257,9 @@ def sum_of_terms(terms: Sequence[Term]) -> Variable:
     sizes = {abs(t.factor) for t in terms}
     size = sizes.pop() if len(sizes) == 1 else 1.0
     rests = [{v: p for v, p in t.powers.items() if v not in common} for t in terms]
+    powers = _difference_of_powers([Term(t.factor, r) for t, r in zip(terms, rests, strict=True)])
+    if powers is not None:
+        return _product(size, common, one, [powers])
     total: Variable | None = None
     for t, rest in zip(terms, rests, strict=True):
         value = _product(abs(t.factor) / size, rest, one)
@@ -209,6 +269,29 @@ def sum_of_terms(terms: Sequence[Term]) -> Variable:
             total = value if total is None else functions.add(total, value)
     assert total is not None, "there are terms"
     return _product(size, common, one, [] if total is one else [total])
+
+
+def _difference_of_powers(terms: Sequence[Term]) -> Variable | None:
+    """``x**b - y**b`` times the sign of the first term, if the terms are two such powers.
+
+    For positive x and y it is ``y**b * expm1(b * log1p((x - y) / y))``.
+    """
+    if len(terms) != 2 or terms[0].factor != -terms[1].factor:
+        return None
+    atoms = [a.value() for t in terms for a, p in t.powers.items() if p == 1]
+    bases = [function_of(v) for v in atoms]
+    if len(atoms) != 2 or any(len(t.powers) != 1 for t in terms):
+        return None
+    (first, (x, *b)), (second, (y, *c)) = ((name, inputs or [None]) for name, inputs in bases)
+    if (first, second) != ("pow", "pow") or b[0] is not c[0]:
+        return None
+    step = difference(x, y)
+    positive = functions.and_(functions.gt(x, 0), functions.gt(y, 0))
+    below = functions.switch(positive, y, 1)
+    ratio = functions.log1p(functions.true_div(functions.switch(positive, step, 0), below))
+    stable = functions.mul(functions.pow(below, b[0]), functions.expm1(functions.mul(b[0], ratio)))
+    found = functions.switch(positive, stable, functions.sub(*atoms))
+    return found if terms[0].factor > 0 else functions.neg(found)
 
 
 def _product(

@@ -21,9 +21,9 @@ from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar.op import Leading
-from phintys.tensor.apart import Term, number, number_like
+from phintys.tensor.apart import Names, Term, number, number_like
 from phintys.tensor.elemwise import cast, function_of, functions
-from phintys.tensor.logarithms import LOGARITHMS, differentiated_form
+from phintys.tensor.logarithms import LOGARITHMS, differentiated_form, leaves_of
 from phintys.tensor.polynomials import (
     Polynomial,
     atoms_of,
@@ -91,8 +91,8 @@ class Opened:
         the variables that were
     leaves
         variables on which other forms of parts depend
-    rests
-        what remains of functions beside their leading parts
+    rests, names
+        see `phintys.tensor.polynomials.expansion`
     """
 
     def __init__(self, kept: Container[Variable]) -> None:
@@ -100,9 +100,10 @@ class Opened:
         self.through: list[Variable] = []
         self.leaves: list[Variable] = []
         self.rests: dict[Variable, Variable] = {}
+        self.names: Names = []
 
     def polynomial(self, x: Variable) -> Polynomial:
-        found = expansion(x, self.kept, self.rests)
+        found = expansion(x, self.kept, self.rests, self.names)
         self.through += found.through
         return found.terms
 
@@ -143,8 +144,7 @@ def _other_form(node: Apply, opened: Opened) -> OtherForm | None:
     result = _rewritten(node, opened, _with_slopes)
     if result is None:
         return None
-    known = opened.known()
-    return OtherForm(result, [v for v in ancestors([result], blockers=known) if v in known])
+    return OtherForm(result, leaves_of(result, opened.known(), opened.kept))
 
 
 def _with_slopes(p: Polynomial) -> Variable:

@@ -14,8 +14,7 @@ import math
 from collections.abc import Callable, Container, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
-from phintys.graph.traversal import ancestors
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.tensor.apart import coefficient
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
 from phintys.tensor.power_sums import is_written
@@ -32,7 +31,7 @@ from phintys.tensor.scaled import (
     stated_log,
     sum_of,
 )
-from phintys.tensor.tails import parts_of_interval
+from phintys.tensor.tails import ends_of_interval
 
 #: Another form of the result of a node, from the nodes that compose its first input.
 Form = Callable[[Apply, Sequence[Apply]], Variable | None]
@@ -93,14 +92,26 @@ def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm
         return None
     known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
     known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
-    expanded, atoms = _intervals(nodes)
-    known.update(atoms)
-    used = ancestors([result], blockers=known)
-    leaves = [v for v in used if v in known]
-    inner = [v for v in _below(node.inputs[0], set(leaves)) if v in kept]
-    if any(v in kept for v in expanded) or any(v in leaves for w in inner for v in _below(w, ())):
+    known.update(_intervals(nodes))
+    leaves = leaves_of(result, known, kept)
+    below = _below(node.inputs[0], set(leaves))
+    if any(v in kept for v in below):
         return None
     return OtherForm(result, leaves)
+
+
+def leaves_of(
+    result: Variable, known: Container[Variable], kept: Container[Variable]
+) -> list[Variable]:
+    """The variables of ``known`` and ``kept``, and others without inputs, that ``result`` needs."""
+    found: dict[Variable, bool] = {}
+    stack = [result]
+    while stack:
+        v = stack.pop()
+        if v not in found:
+            found[v] = v in known or v in kept or v.owner is None
+            stack += [] if v.owner is None or found[v] else v.owner.inputs
+    return [v for v, leaf in found.items() if leaf and not isinstance(v, Constant)]
 
 
 def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
@@ -147,11 +158,10 @@ def _spread_power(found: Variable, node: Apply) -> Variable:
     return cast(found, node.outputs[0].type.dtype)
 
 
-def _intervals(nodes: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
-    """What is looked through for the lengths of intervals, and from what they are computed."""
+def _intervals(nodes: Sequence[Apply]) -> list[Variable]:
+    """The variables from which lengths of intervals are computed."""
     sums = [node.outputs[0] for node in nodes if scalar_op_name(node) in ("add", "sub")]
-    found = [parts_of_interval(v) for v in sums]
-    return [v for part in found for v in part[0]], [v for part in found for v in part[1]]
+    return [v for x in sums for v in ends_of_interval(x)]
 
 
 def _below(x: Variable, stop: Container[Variable]) -> list[Variable]:

@@ -14,7 +14,16 @@ import numpy as np
 
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
-from phintys.tensor.apart import Atom, Powers, Term, number, number_like, sum_of_terms
+from phintys.tensor.apart import (
+    Atom,
+    Names,
+    Powers,
+    Term,
+    name_of,
+    number,
+    number_like,
+    sum_of_terms,
+)
 from phintys.tensor.elemwise import DimShuffle, function_of, functions
 
 #: Terms with different powers, whose factors are not 0.
@@ -40,19 +49,21 @@ def expansion(
     x: Variable,
     kept: Container[Variable] = (),
     rests: dict[Variable, Variable] | None = None,
+    names: Names | None = None,
 ) -> Expansion:
     """The polynomial that ``x`` is; what is none, or has many terms, is an atom of it.
 
     So are the variables ``kept``.  Functions with a leading part everywhere are the sum of that and
-    a rest, which is looked for in ``rests`` and stored there.
+    a rest, which is looked for in ``rests`` and stored there.  Variables that are computed in the
+    same way are one, that of ``names``.
     """
-    rests = {} if rests is None else rests
+    rests, names = {} if rests is None else rests, [] if names is None else names
     found: dict[Variable, Polynomial] = {}
     through: list[Variable] = []
     for v in _parts(x, kept):
         terms = _of_function(v, found, rests) if has_leading_part(v) else _composed(v, found)
         if terms is None or len(terms) > MOST_TERMS:
-            found[v] = [Term(1.0, {Atom(v): 1})]
+            found[v] = [Term(1.0, {Atom(v if v in kept else name_of(v, names)): 1})]
         else:
             found[v] = terms
             through.append(v)

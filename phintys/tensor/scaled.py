@@ -19,7 +19,7 @@ import numpy as np
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
-from phintys.tensor.apart import coefficient, number
+from phintys.tensor.apart import coefficient, log_of_quotient, number
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
@@ -357,7 +357,7 @@ def _of_two(first: Term, second: Term) -> Scaled | None:
         return _of_two_positive(x, y)
     apart = functions.neg(x) if y is None and x is not None else y
     if x is not None and y is not None:
-        apart = functions.switch(functions.eq(y, -math.inf), -math.inf, functions.sub(y, x))
+        apart = log_of_quotient(y, x)
     return None if apart is None else Scaled(x, functions.neg(functions.expm1(apart)))
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, coefficient, difference, looked_through, number, number_like
+from phintys.tensor.apart import Atom, atoms_of, coefficient, difference, number, number_like
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions
 
 #: Parts of a sum that are looked at, at most.
@@ -109,16 +109,12 @@ def _negated(x: Variable) -> Variable | None:
     return None
 
 
-def parts_of_interval(x: Variable) -> tuple[list[Variable], list[Variable]]:
-    """What is looked through for the length of the interval whose `probability` is ``x``.
-
-    The variables that are expanded, and those from which the length is computed.
-    """
+def ends_of_interval(x: Variable) -> list[Variable]:
+    """The variables from which the length of the interval is computed whose `probability` is ``x``."""
     found = _shares(x)
     if found is None or len(found[1]) != 2:
-        return [], []
-    first, second = (looked_through(share.at) for share in found[1])
-    return [*first[0], *second[0]], [*first[1], *second[1]]
+        return []
+    return [v for share in found[1] for v in atoms_of(share.at)]
 
 
 def _of_tail(rest: float, share: Share) -> Probability | None:
