@@ -158,7 +158,7 @@ class GradScale(ViewOp):
 
 
 class KnownSlopes(ViewOp):
-    """The first input, whose derivatives in the next n inputs are the last n; see `known_slopes`."""
+    """The first input; its derivatives in the next n are the last n.  See `known_slopes`."""
 
     def make_node(self, *inputs: Any) -> Apply:
         return Apply(self, list(inputs), [inputs[0].type.make_variable()])
@@ -257,7 +257,7 @@ def grad_scale(x: Any, multiplier: float) -> Any:
 def known_slopes(x: Any, variables: Sequence[Any], slopes: Sequence[Any]) -> Any:
     """A variable of the type and value of ``x``, with given derivatives in ``variables``.
 
-    Each of ``variables`` has the type of ``x``, and each of ``slopes`` can be multiplied with ``x``.
+    Each of ``variables`` has the type of ``x``, and each of ``slopes`` can be multiplied with it.
     Differentiation treats the result as independent of all other variables.
 
     >>> import phintys, phintys.tensor as pt

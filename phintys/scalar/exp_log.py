@@ -132,7 +132,7 @@ logistic_density = unary(
 tanh_half = unary(
     "TanhHalf",
     "tanh_half",
-    "tanh(x / 2), the difference of sigmoid(x) and sigmoid(-x); the derivative is exact for large x.",
+    "tanh(x / 2), which is sigmoid(x) - sigmoid(-x); its derivative is exact for large x.",
     function=_FUNCTIONS + "tanh_half",
     rule=rules.inexact_real,
     d=lambda m, x, y: m.logistic_density(x) * lit(x, 2),

@@ -6,7 +6,7 @@ much larger than the difference, does not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +81,7 @@ def difference(x: Variable, y: Variable) -> Variable:
 def log_of_quotient(x: Variable, y: Variable) -> Variable:
     """``x - y``, the logarithm of ``exp(x) / exp(y)``: -inf where the quotient does not count.
 
-    So where ``exp(x)`` is 0, and below `LEAST`, where derivatives are 0 too, whatever is multiplied.
+    So where ``exp(x)`` is 0, and below `LEAST`, where derivatives are 0 too.
     """
     apart = difference(x, y)
     nothing = functions.or_(functions.eq(x, -np.inf), functions.lt(apart, LEAST))
@@ -122,17 +122,20 @@ def is_negative(x: Variable) -> bool:
 Names = list[Variable]
 
 
-def name_of(v: Variable, names: Names) -> Variable:
-    """The variable of ``names`` that is computed as ``v`` is; ``v`` itself, added to them, if none."""
-    if v.owner is None:
+def name_of(v: Variable, names: Names, kept: Container[Variable] = ()) -> Variable:
+    """The variable of ``names`` that is computed as ``v`` is; if there is none, ``v``, added to them.
+
+    Variables ``kept`` are only computed as they are themselves.
+    """
+    if v.owner is None or v in kept:
         return v
-    found = next((w for w in names if are_equal(v, w)), None)
+    found = next((w for w in names if are_equal(v, w, kept)), None)
     if found is None:
         names.append(v)
     return v if found is None else found
 
 
-def are_equal(v: Variable, w: Variable) -> bool:
+def are_equal(v: Variable, w: Variable, kept: Container[Variable] = ()) -> bool:
     """Whether two variables are the same function of the same variables; False for large ones."""
     stack = [(v, w)]
     for _ in range(MOST_PARTS):
@@ -142,7 +145,7 @@ def are_equal(v: Variable, w: Variable) -> bool:
         if v is w or (v.type == w.type and number(v) is not None and number(v) == number(w)):
             continue
         made, other = v.owner, w.owner
-        if made is None or other is None or made.op != other.op or made.nin != other.nin:
+        if v in kept or w in kept or made is None or other is None or made.op != other.op or made.nin != other.nin:
             return False
         if made.outputs.index(v) != other.outputs.index(w):
             return False
@@ -165,11 +168,6 @@ def expanded(x: Variable, names: Names | None = None) -> list[Term] | None:
             old = found.get(step.key)
             found[step.key] = step if old is None else Term(step.factor + old.factor, step.powers)
     return list(found.values()) if len(found) <= MOST_TERMS else None
-
-
-def atoms_of(x: Variable) -> list[Variable]:
-    """The variables in the terms of ``x``."""
-    return [a.of for step in _steps(x, []) if isinstance(step, Term) for a in step.powers]
 
 
 def _steps(x: Variable, names: Names) -> Iterator[Term | Variable | None]:

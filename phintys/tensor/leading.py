@@ -18,12 +18,11 @@ import numpy as np
 
 from phintys.gradient.barriers import known_slopes
 from phintys.gradient.forms import OtherForm, differentiated_as
-from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar.op import Leading
 from phintys.tensor.apart import Names, Term, number, number_like
 from phintys.tensor.elemwise import cast, function_of, functions
-from phintys.tensor.logarithms import LOGARITHMS, differentiated_form, leaves_of
+from phintys.tensor.logarithms import LOGARITHMS, computed_from, differentiated_form
 from phintys.tensor.polynomials import (
     Polynomial,
     atoms_of,
@@ -89,8 +88,6 @@ class Opened:
         variables that are not looked through
     through
         the variables that were
-    leaves
-        variables on which other forms of parts depend
     rests, names
         see `phintys.tensor.polynomials.expansion`
     """
@@ -98,7 +95,6 @@ class Opened:
     def __init__(self, kept: Container[Variable]) -> None:
         self.kept = kept
         self.through: list[Variable] = []
-        self.leaves: list[Variable] = []
         self.rests: dict[Variable, Variable] = {}
         self.names: Names = []
 
@@ -106,18 +102,6 @@ class Opened:
         found = expansion(x, self.kept, self.rests, self.names)
         self.through += found.through
         return found.terms
-
-    def taken(self, form: OtherForm) -> Variable:
-        """The result of another form of a part."""
-        made = ancestors([form.result], blockers=form.leaves)
-        self.through += [v for v in made if v not in form.leaves]
-        self.leaves += form.leaves
-        return form.result
-
-    def known(self) -> set[Variable]:
-        """The variables from which the parts are computed."""
-        inputs = {w for v in self.through if v.owner is not None for w in v.owner.inputs}
-        return inputs.difference(self.through).union(self.leaves)
 
 
 def without_leading_parts(node: Apply) -> Variable | None:
@@ -127,7 +111,9 @@ def without_leading_parts(node: Apply) -> Variable | None:
 
 def differentiated_sum(node: Apply, kept: Container[Variable]) -> OtherForm | None:
     """`without_leading_parts`, for the derivative."""
-    return _other_form(node, Opened(kept))
+    opened = Opened(kept)
+    result = _rewritten(node, opened, _with_slopes)
+    return None if result is None else computed_from(result, node, opened.through, kept)
 
 
 def differentiated_logarithm(node: Apply, kept: Container[Variable]) -> OtherForm | None:
@@ -136,15 +122,8 @@ def differentiated_logarithm(node: Apply, kept: Container[Variable]) -> OtherFor
     if form is None or function_of(form.result)[0] not in ("add", "sub"):
         return form
     opened = Opened(kept)
-    found = _other_form(opened.taken(form).owner, opened)
-    return form if found is None else found
-
-
-def _other_form(node: Apply, opened: Opened) -> OtherForm | None:
-    result = _rewritten(node, opened, _with_slopes)
-    if result is None:
-        return None
-    return OtherForm(result, leaves_of(result, opened.known(), opened.kept))
+    result = _rewritten(form.result.owner, opened, _with_slopes)
+    return form if result is None else computed_from(result, node, opened.through, kept)
 
 
 def _with_slopes(p: Polynomial) -> Variable:
@@ -212,7 +191,7 @@ def _joined(
 ) -> Variable:
     """The sum, in which a polynomial and a rest are the split term and the terms ``used``.
 
-    So where the condition holds; also elsewhere, if the polynomial is 0 and the rest is right there.
+    So where the condition holds; everywhere, if the polynomial is 0 and the rest is right there.
     """
     kept = [s.value() for k, s in enumerate(others) if k not in used]
     if not polynomial and split.everywhere is not None:
@@ -263,7 +242,7 @@ def _logarithm(v: Variable, opened: Opened) -> Variable | None:
     if not _is_logarithm_with_leading_part(v) or v.owner is None:
         return None
     form = differentiated_form(v.owner, opened.kept)
-    return None if form is None else opened.taken(form)
+    return None if form is None else form.result
 
 
 def _is_logarithm_with_leading_part(v: Variable) -> bool:

@@ -11,10 +11,11 @@ whatever else is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Container, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import coefficient
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
 from phintys.tensor.power_sums import is_written
@@ -31,7 +32,6 @@ from phintys.tensor.scaled import (
     stated_log,
     sum_of,
 )
-from phintys.tensor.tails import ends_of_interval
 
 #: Another form of the result of a node, from the nodes that compose its first input.
 Form = Callable[[Apply, Sequence[Apply]], Variable | None]
@@ -86,24 +86,22 @@ def differentiated_power(node: Apply, kept: Container[Variable]) -> OtherForm | 
 
 
 def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm | None:
-    nodes = _region(node.inputs[0], kept)
-    result = form(node, nodes)
+    result = form(node, _region(node.inputs[0], kept))
     if result is None:
         return None
-    known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
-    known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
-    known.update(_intervals(nodes))
-    leaves = leaves_of(result, known, kept)
-    below = _below(node.inputs[0], set(leaves))
-    if any(v in kept for v in below):
-        return None
-    return OtherForm(result, leaves)
+    found = computed_from(result, node, (), kept)
+    below = variables_below([node.inputs[0]], set(found.leaves))
+    return None if any(v in kept for v in below) else found
 
 
-def leaves_of(
-    result: Variable, known: Container[Variable], kept: Container[Variable]
-) -> list[Variable]:
-    """The variables of ``known`` and ``kept``, and others without inputs, that ``result`` needs."""
+def computed_from(
+    result: Variable, node: Apply, through: Collection[Variable], kept: Container[Variable]
+) -> OtherForm:
+    """``result``, which equals that of ``node``, with the leaves from which it is computed.
+
+    These are variables of the graph of ``node``, but not those of ``through`` unless in ``kept``.
+    """
+    known = set(variables_below(node.inputs)).difference(through)
     found: dict[Variable, bool] = {}
     stack = [result]
     while stack:
@@ -111,7 +109,7 @@ def leaves_of(
         if v not in found:
             found[v] = v in known or v in kept or v.owner is None
             stack += [] if v.owner is None or found[v] else v.owner.inputs
-    return [v for v, leaf in found.items() if leaf and not isinstance(v, Constant)]
+    return OtherForm(result, [v for v, leaf in found.items() if leaf])
 
 
 def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
@@ -158,22 +156,21 @@ def _spread_power(found: Variable, node: Apply) -> Variable:
     return cast(found, node.outputs[0].type.dtype)
 
 
-def _intervals(nodes: Sequence[Apply]) -> list[Variable]:
-    """The variables from which lengths of intervals are computed."""
-    sums = [node.outputs[0] for node in nodes if scalar_op_name(node) in ("add", "sub")]
-    return [v for x in sums for v in ends_of_interval(x)]
+def variables_below(
+    start: Sequence[Variable], stop: Container[Variable] = ()
+) -> dict[Variable, None]:
+    """Variables and what they are computed from, the nearest first; at most `MOST_NODES`.
 
-
-def _below(x: Variable, stop: Container[Variable]) -> list[Variable]:
-    """``x`` and what it is computed from, but for what only ``stop`` is; at most `MOST_NODES`."""
+    What only those of ``stop`` are computed from is not looked at, nor these.
+    """
     found: dict[Variable, None] = {}
-    stack = [x]
-    while stack and len(found) < MOST_NODES:
-        v = stack.pop()
+    queue = deque(start)
+    while queue and len(found) < MOST_NODES:
+        v = queue.popleft()
         if v not in found and v not in stop:
             found[v] = None
-            stack += v.owner.inputs if v.owner is not None else []
-    return list(found)
+            queue.extend(v.owner.inputs if v.owner is not None else ())
+    return found
 
 
 def _result(node: Apply, region: Sequence[Apply]) -> Variable | None:

@@ -63,7 +63,7 @@ def expansion(
     for v in _parts(x, kept):
         terms = _of_function(v, found, rests) if has_leading_part(v) else _composed(v, found)
         if terms is None or len(terms) > MOST_TERMS:
-            found[v] = [Term(1.0, {Atom(v if v in kept else name_of(v, names)): 1})]
+            found[v] = [Term(1.0, {Atom(name_of(v, names, kept)): 1})]
         else:
             found[v] = terms
             through.append(v)
@@ -241,7 +241,7 @@ def is_square(p: Polynomial) -> bool:
 
 
 def _without_odd_factors(p: Polynomial) -> tuple[Term, Polynomial]:
-    """A product of atoms, and the polynomial divided by it: atoms with one odd power in all terms."""
+    """A product of atoms with an odd power that is the same in all terms, and what remains."""
     first = p[0].powers
     odd = [a for a, k in first.items() if k % 2 and all(t.powers.get(a) == k for t in p)]
     outer = Term(1.0, {a: 1 if first[a] > 0 else -1 for a in odd})

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, atoms_of, coefficient, difference, number, number_like
+from phintys.tensor.apart import Atom, coefficient, difference, number, number_like
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions
 
 #: Parts of a sum that are looked at, at most.
@@ -107,14 +107,6 @@ def _negated(x: Variable) -> Variable | None:
     if name == "mul" and len(inputs) == 2 and number(inputs[0]) == -1:
         return inputs[1]
     return None
-
-
-def ends_of_interval(x: Variable) -> list[Variable]:
-    """The variables from which the length of the interval is computed whose `probability` is ``x``."""
-    found = _shares(x)
-    if found is None or len(found[1]) != 2:
-        return []
-    return [v for share in found[1] for v in atoms_of(share.at)]
 
 
 def _of_tail(rest: float, share: Share) -> Probability | None:
