@@ -123,9 +123,9 @@ Names = list[Variable]
 
 
 def name_of(v: Variable, names: Names, kept: Container[Variable] = ()) -> Variable:
-    """The variable of ``names`` that is computed as ``v`` is; if there is none, ``v``, added to them.
+    """The variable of ``names`` that is computed as ``v`` is; ``v``, which is added, if none is.
 
-    Variables ``kept`` are only computed as they are themselves.
+    Variables ``kept`` are only equal to themselves.
     """
     if v.owner is None or v in kept:
         return v
@@ -145,9 +145,9 @@ def are_equal(v: Variable, w: Variable, kept: Container[Variable] = ()) -> bool:
         if v is w or (v.type == w.type and number(v) is not None and number(v) == number(w)):
             continue
         made, other = v.owner, w.owner
-        if v in kept or w in kept or made is None or other is None or made.op != other.op or made.nin != other.nin:
+        if v in kept or w in kept or made is None or other is None or made.op != other.op:
             return False
-        if made.outputs.index(v) != other.outputs.index(w):
+        if made.nin != other.nin or made.outputs.index(v) != other.outputs.index(w):
             return False
         stack += zip(made.inputs, other.inputs, strict=True)
     return False

@@ -19,14 +19,15 @@ import numpy as np
 from phintys.gradient.barriers import known_slopes
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.variable import Apply, Variable
-from phintys.scalar.op import Leading
+from phintys.scalar.op import TABLE, Leading
 from phintys.tensor.apart import Names, Term, number, number_like
-from phintys.tensor.elemwise import cast, function_of, functions
+from phintys.tensor.elemwise import cast, function_of, functions, scalar_op_name
 from phintys.tensor.logarithms import LOGARITHMS, computed_from, differentiated_form
 from phintys.tensor.polynomials import (
     Polynomial,
     atoms_of,
     expansion,
+    is_product,
     is_square,
     product,
     scaled,
@@ -142,7 +143,7 @@ def _rewritten(
         return None
     summands = _summands(out, opened)
     cores = [_core(s, opened) for s in summands]
-    if all(c is None for c in cores):
+    if all(c is None for c in cores) and not any(_has_inner_sum(s.of) for s in summands):
         return None
     terms = [scaled(opened.polynomial(s.of), s.sign) for s in summands]
     for k, core in enumerate(cores):
@@ -154,7 +155,37 @@ def _rewritten(
                 polynomial = total([split.leading, *(beside[j] for j in used)], out.type.dtype)
                 found = _joined(split, polynomial, others, used, write)
                 return spread(cast(found, out.type.dtype), out)
-    return None
+    used, polynomial = _terms_that_cancel(terms, out.type.dtype)
+    if not used:
+        return None
+    rest = [s.value() for k, s in enumerate(summands) if k not in used]
+    found = sum_of(write(polynomial) if polynomial else None, *rest)
+    found = number_like(0, out) if found is None else found
+    return spread(cast(found, out.type.dtype), out)
+
+
+def _has_inner_sum(v: Variable) -> bool:
+    """Whether ``v`` is a product, or the square, of a sum."""
+    name, inputs = function_of(v)
+    if name not in ("mul", "true_div", "sqr"):
+        return False
+    return any(
+        function_of(w)[0] in ("add", "sub") for w in (inputs[:1] if name == "true_div" else inputs)
+    )
+
+
+def _terms_that_cancel(terms: Sequence[Polynomial], dtype: str) -> tuple[list[int], Polynomial]:
+    """The positions of polynomials of which a term vanishes in their sum, and the sum of these.
+
+    None if the sum has more terms and is not a product: it may cancel where these do not.
+    """
+    left = {t.key for t in total(terms, dtype)}
+    gone = {t.key for p in terms for t in p} - left
+    used = [k for k, p in enumerate(terms) if any(t.key in gone for t in p)]
+    polynomial = total([terms[k] for k in used], dtype)
+    if len(polynomial) > len(used) and not is_product(polynomial):
+        return [], []
+    return used, polynomial
 
 
 def _cancelled(leading: Polynomial, beside: Sequence[Polynomial], dtype: str) -> list[int]:
@@ -297,6 +328,8 @@ def _is_core(v: Variable) -> bool:
     name, inputs = function_of(v)
     if name == "switch":
         return any(function_of(w)[0] in ("add", "sub") for w in inputs[1:])
+    if name == "pow":
+        return number(inputs[1]) is None
     return name is not None and v.owner is not None and v.owner.op.scalar_op.leading is not None
 
 
@@ -323,7 +356,8 @@ def _splits(core: Core, beside: Sequence[Polynomial], opened: Opened) -> Iterato
     name, inputs = function_of(core.of)
     if name != "switch":
         found = _split_function(core, weight, opened)
-        yield found
+        if found is not None:
+            yield found
         return
     opened.through.append(core.of)
     condition, first, second = inputs
@@ -336,23 +370,39 @@ def _splits(core: Core, beside: Sequence[Polynomial], opened: Opened) -> Iterato
             yield split._replace(where=where, other=core.weighted(other))
 
 
-def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split:
+def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | None:
     node = core.of.owner
     assert node is not None, "a function is computed by a node"
+    x, y, row = node.inputs[0], *_leading_part(node)
+    if _is_other(x):
+        return None
     opened.through.append(core.of)
-    (y,) = node.inputs
-    row: Leading = node.op.scalar_op.leading
     power = [opened.polynomial(y)] * row.power
     leading = product(weight, [Term(row.coefficient, {})], *power)
     everywhere = None
-    if row.lowest == -np.inf and row.highest == np.inf:
+    if row.lowest == -np.inf and row.highest == np.inf and y is x:
         everywhere = core.weighted(row.rest(functions, y))
-    where, inside = _where(row, y)
+    where, bound = _where(row, y)
     if where is None:
         return Split(leading, everywhere, everywhere=everywhere)
-    rest = row.rest(functions, functions.switch(where, y, inside))
-    other = node.op(functions.switch(where, inside, y))
+    rest = row.rest(functions, functions.switch(where, y, bound))
+    stop = bound if y is x else 1
+    other = node.op(functions.switch(where, stop, x), *node.inputs[1:])
     return Split(leading, core.weighted(rest), where, core.weighted(other), everywhere)
+
+
+def _leading_part(node: Apply) -> tuple[Variable, Leading]:
+    """The argument of the function that has a leading part, and this; a power is an exponential."""
+    if scalar_op_name(node) != "pow":
+        return node.inputs[0], node.op.scalar_op.leading
+    x, exponent = node.inputs
+    return functions.mul(exponent, functions.log(x)), TABLE["exp"].leading
+
+
+def _is_other(y: Variable) -> bool:
+    """Whether a function of ``y`` is the ``other`` of a `Split`."""
+    name, inputs = function_of(y)
+    return name == "switch" and number(inputs[1]) is not None
 
 
 def _where(row: Leading, y: Variable) -> tuple[Variable | None, Variable | None]:

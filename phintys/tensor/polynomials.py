@@ -240,6 +240,11 @@ def is_square(p: Polynomial) -> bool:
     return found is not None and found[2] is None
 
 
+def is_product(p: Polynomial) -> bool:
+    """Whether a polynomial is a product of two linear forms, perhaps times atoms."""
+    return linear_factors(_without_odd_factors(p)[1]) is not None
+
+
 def _without_odd_factors(p: Polynomial) -> tuple[Term, Polynomial]:
     """A product of atoms with an odd power that is the same in all terms, and what remains."""
     first = p[0].powers

@@ -184,7 +184,13 @@ def power_of_scaled(ctx: Context, node: Apply) -> Replacement:
 @rule(
     "log_ndtr(x) + x**2 / 2 -> log(erfcx(-x / 2**0.5) / 2)",
     ops=[TABLE["add"]],
-    where=some("mul", "switch", *(name for name, row in TABLE.items() if row.leading is not None)),
+    where=some(
+        "mul",
+        "true_div",
+        "sqr",
+        "switch",
+        *(name for name, row in TABLE.items() if row.leading is not None),
+    ),
     phase="stabilize",
     law="accurate",
     tested_on=(
@@ -195,6 +201,9 @@ def power_of_scaled(ctx: Context, node: Apply) -> Replacement:
         "log_i0(x * y) - 0.5 * sqr(x) - 0.5 * sqr(y)",
         "1 + sqr(x) - 2 * x * cos(y)",
         "sqr(x) + switch(lt(x, y), z - sqr(x), log_ndtr(z))",
+        "x * (y - 1) + x",
+        "z * x**y - z | positive",
+        "sqr(x - y) - sqr(y)",
     ),
 )
 def sum_without_leading_parts(ctx: Context, node: Apply) -> Replacement:
