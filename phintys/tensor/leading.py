@@ -373,30 +373,51 @@ def _splits(core: Core, beside: Sequence[Polynomial], opened: Opened) -> Iterato
 def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | None:
     node = core.of.owner
     assert node is not None, "a function is computed by a node"
-    x, y, row = node.inputs[0], *_leading_part(node)
-    if _is_other(x):
+    if _is_other(node.inputs[0]):
         return None
     opened.through.append(core.of)
+    if scalar_op_name(node) == "pow":
+        return _split_power(core, weight, node, opened)
+    (y,) = node.inputs
+    row: Leading = node.op.scalar_op.leading
     power = [opened.polynomial(y)] * row.power
     leading = product(weight, [Term(row.coefficient, {})], *power)
     everywhere = None
-    if row.lowest == -np.inf and row.highest == np.inf and y is x:
+    if row.lowest == -np.inf and row.highest == np.inf:
         everywhere = core.weighted(row.rest(functions, y))
     where, bound = _where(row, y)
     if where is None:
         return Split(leading, everywhere, everywhere=everywhere)
     rest = row.rest(functions, functions.switch(where, y, bound))
-    stop = bound if y is x else 1
-    other = node.op(functions.switch(where, stop, x), *node.inputs[1:])
+    other = node.op(functions.switch(where, bound, y))
     return Split(leading, core.weighted(rest), where, core.weighted(other), everywhere)
 
 
-def _leading_part(node: Apply) -> tuple[Variable, Leading]:
-    """The argument of the function that has a leading part, and this; a power is an exponential."""
-    if scalar_op_name(node) != "pow":
-        return node.inputs[0], node.op.scalar_op.leading
-    x, exponent = node.inputs
-    return functions.mul(exponent, functions.log(x)), TABLE["exp"].leading
+def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) -> Split | None:
+    """A power ``x**p`` is ``exp(p * log(x))``; the power ``x**(p - 1)`` is that over ``x``."""
+    x, p = node.inputs
+    more = _one_less(p)
+    below = [] if more is None else [functions.reciprocal(x)]
+    leading = product(weight, *(opened.polynomial(v) for v in below))
+    y = functions.mul(p if more is None else more, functions.log(x))
+    row = TABLE["exp"].leading
+    where, bound = _where(row, y)
+    if where is None or not leading:
+        return None
+    rest = functions.mul(*below, row.rest(functions, functions.switch(where, y, bound)))
+    other = node.op(functions.switch(where, 1, x), p)
+    return Split(leading, core.weighted(rest), where, core.weighted(other))
+
+
+def _one_less(v: Variable) -> Variable | None:
+    """``x`` if ``v`` is ``x - 1``, else None."""
+    name, inputs = function_of(v)
+    if name not in ("add", "sub") or len(inputs) != 2:
+        return None
+    first, second = inputs
+    if name == "sub":
+        return first if number(second) == 1 else None
+    return second if number(first) == -1 else first if number(second) == -1 else None
 
 
 def _is_other(y: Variable) -> bool:
