@@ -142,8 +142,9 @@ def _rewritten(
     if not is_float(out):
         return None
     summands = _summands(out, opened)
-    cores = [_core(s, opened) for s in summands]
-    if all(c is None for c in cores) and not any(_has_inner_sum(s.of) for s in summands):
+    products = [_product(s, opened) for s in summands]
+    cores = [p.core(opened) for p in products]
+    if all(c is None for c in cores) and not any(p.has_sum() for p in products):
         return None
     terms = [scaled(opened.polynomial(s.of), s.sign) for s in summands]
     for k, core in enumerate(cores):
@@ -162,16 +163,6 @@ def _rewritten(
     found = sum_of(write(polynomial) if polynomial else None, *rest)
     found = number_like(0, out) if found is None else found
     return spread(cast(found, out.type.dtype), out)
-
-
-def _has_inner_sum(v: Variable) -> bool:
-    """Whether ``v`` is a product, or the square, of a sum."""
-    name, inputs = function_of(v)
-    if name not in ("mul", "true_div", "sqr"):
-        return False
-    return any(
-        function_of(w)[0] in ("add", "sub") for w in (inputs[:1] if name == "true_div" else inputs)
-    )
 
 
 def _terms_that_cancel(terms: Sequence[Polynomial], dtype: str) -> tuple[list[int], Polynomial]:
@@ -295,54 +286,66 @@ def _is_logarithm_with_leading_part(v: Variable) -> bool:
 _WITH_LEADING_LOGARITHMS = frozenset(["erf", "erfc", "ndtr", "i0"])
 
 
-def _core(s: Summand, opened: Opened) -> Core | None:
-    sign, v = s
-    weight: list[Variable] = []
-    for _ in range(MOST_FACTORS):
-        if v in opened.kept:
+class Product(NamedTuple):
+    """A term as a product: its sign, the factors above, and those below as reciprocals."""
+
+    sign: int
+    above: list[Variable]
+    below: list[Variable]
+
+    def core(self, opened: Opened) -> Core | None:
+        """The only factor that may have a leading part, if there is one."""
+        found = [k for k, v in enumerate(self.above) if v not in opened.kept and _is_core(v)]
+        if len(found) != 1:
             return None
-        if _is_core(v):
-            return Core(v, sign, tuple(weight)) if is_float(v) else None
-        name, inputs = function_of(v)
-        logarithm = _logarithm(v, opened)
+        (k,) = found
+        others = (*self.above[:k], *self.above[k + 1 :], *self.below)
+        return Core(self.above[k], self.sign, others)
+
+    def has_sum(self) -> bool:
+        """Whether a factor above is a sum, or the square of one."""
+        squared = [x for v in self.above for x in (v, *_base_of_square(v))]
+        return any(function_of(v)[0] in ("add", "sub") for v in squared)
+
+
+def _base_of_square(v: Variable) -> list[Variable]:
+    name, inputs = function_of(v)
+    return inputs[:1] if name == "sqr" or (name == "pow" and number(inputs[1]) == 2) else []
+
+
+def _product(s: Summand, opened: Opened) -> Product:
+    """The factors of a term; at most about `MOST_FACTORS`."""
+    found = Product(s.sign, [], [])
+    sign, stack = s.sign, [s.of]
+    while stack and len(found.above) + len(stack) < MOST_FACTORS:
+        v = stack.pop()
+        name, inputs = (None, []) if v in opened.kept else function_of(v)
+        logarithm = None if v in opened.kept else _logarithm(v, opened)
         if logarithm is not None:
-            v = logarithm
+            stack.append(logarithm)
         elif name == "neg":
-            sign, v = -sign, inputs[0]
-        elif name == "true_div":
-            weight.append(functions.reciprocal(inputs[1]))
-            v = inputs[0]
+            sign, stack = -sign, [*stack, inputs[0]]
         elif name == "mul":
-            k = _place_of_core(inputs)
-            if k is None:
-                return None
-            weight += [*inputs[:k], *inputs[k + 1 :]]
-            v = inputs[k]
+            stack += reversed(inputs)
+        elif name == "true_div":
+            stack.append(inputs[0])
+            found.below.append(functions.reciprocal(inputs[1]))
         else:
-            return None
-    return None
+            found.above.append(v)
+    found.above.extend(reversed(stack))
+    return found._replace(sign=sign)
 
 
 def _is_core(v: Variable) -> bool:
     """Whether ``v`` is a function with a leading part, or a selection that may have one."""
     name, inputs = function_of(v)
+    if not is_float(v):
+        return False
     if name == "switch":
         return any(function_of(w)[0] in ("add", "sub") for w in inputs[1:])
     if name == "pow":
         return number(inputs[1]) is None
     return name is not None and v.owner is not None and v.owner.op.scalar_op.leading is not None
-
-
-def _place_of_core(factors: Sequence[Variable]) -> int | None:
-    """The position of the only factor that may have a leading part."""
-    likely: list[list[int]] = [[], []]
-    for k, v in enumerate(factors):
-        if _is_core(v) or _is_logarithm_with_leading_part(v):
-            likely[0].append(k)
-        elif function_of(v)[0] in ("neg", "mul", "true_div"):
-            likely[1].append(k)
-    found = likely[0] or likely[1]
-    return found[0] if len(found) == 1 else None
 
 
 # ------------------------------------------------------------------------- leading parts
@@ -396,7 +399,7 @@ def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | N
 def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) -> Split | None:
     """A power ``x**p`` is ``exp(p * log(x))``; the power ``x**(p - 1)`` is that over ``x``."""
     x, p = node.inputs
-    more = _one_less(p)
+    more = _one_less(_beside_zero(p, x))
     below = [] if more is None else [functions.reciprocal(x)]
     leading = product(weight, *(opened.polynomial(v) for v in below))
     y = functions.mul(p if more is None else more, functions.log(x))
@@ -407,6 +410,16 @@ def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) ->
     rest = functions.mul(*below, row.rest(functions, functions.switch(where, y, bound)))
     other = node.op(functions.switch(where, 1, x), p)
     return Split(leading, core.weighted(rest), where, core.weighted(other))
+
+
+def _beside_zero(p: Variable, x: Variable) -> Variable:
+    """What the exponent ``p`` of a power of ``x`` is where x is not 0."""
+    name, inputs = function_of(p)
+    if name != "switch" or (condition := function_of(inputs[0]))[0] != "and_":
+        return p
+    at_zero = [function_of(v) for v in condition[1]]
+    is_one = any(name == "eq" and v[0] is x and number(v[1]) == 0 for name, v in at_zero)
+    return inputs[2] if is_one else p
 
 
 def _one_less(v: Variable) -> Variable | None:
