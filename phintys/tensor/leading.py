@@ -22,7 +22,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.scalar.op import TABLE, Leading
 from phintys.tensor.apart import Names, Term, number, number_like
 from phintys.tensor.elemwise import cast, function_of, functions, scalar_op_name
-from phintys.tensor.logarithms import LOGARITHMS, computed_from, differentiated_form
+from phintys.tensor.logarithms import LOGARITHMS, computed_from, differentiated_form, like_result
 from phintys.tensor.polynomials import (
     Polynomial,
     atoms_of,
@@ -155,14 +155,14 @@ def _rewritten(
             if used:
                 polynomial = total([split.leading, *(beside[j] for j in used)], out.type.dtype)
                 found = _joined(split, polynomial, others, used, write)
-                return spread(cast(found, out.type.dtype), out)
+                return like_result(found, node)
     used, polynomial = _terms_that_cancel(terms, out.type.dtype)
     if not used:
         return None
     rest = [s.value() for k, s in enumerate(summands) if k not in used]
     found = sum_of(write(polynomial) if polynomial else None, *rest)
     found = number_like(0, out) if found is None else found
-    return spread(cast(found, out.type.dtype), out)
+    return like_result(found, node)
 
 
 def _terms_that_cancel(terms: Sequence[Polynomial], dtype: str) -> tuple[list[int], Polynomial]:

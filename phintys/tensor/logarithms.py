@@ -119,7 +119,7 @@ def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
     logarithm, positive = found
     stable = functions.exp(functions.mul(node.inputs[1], logarithm))
     return (
-        _spread_power(stable, node) if positive is None else _beside_written(positive, stable, node)
+        like_result(stable, node) if positive is None else _beside_written(positive, stable, node)
     )
 
 
@@ -127,7 +127,7 @@ def _beside_written(where: Variable, stable: Variable, node: Apply) -> Variable:
     """``stable`` where a condition holds, and elsewhere the power of ``node``."""
     x, p = node.inputs
     written = functions.pow(functions.switch(where, 1, x), p)
-    return _spread_power(functions.switch(where, stable, written), node)
+    return like_result(functions.switch(where, stable, written), node)
 
 
 def _power_parts(node: Apply, region: Sequence[Apply]) -> tuple[Variable, Variable | None] | None:
@@ -149,7 +149,7 @@ def _power_parts(node: Apply, region: Sequence[Apply]) -> tuple[Variable, Variab
     return logarithm, positive
 
 
-def _spread_power(found: Variable, node: Apply) -> Variable:
+def like_result(found: Variable, node: Apply) -> Variable:
     """A result in the dtype and shape of ``node``."""
     for v in node.inputs:
         found = spread(found, v)

@@ -11,9 +11,9 @@ from collections.abc import Container
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import number, number_like
-from phintys.tensor.elemwise import DimShuffle, cast, function_of, functions
-from phintys.tensor.logarithms import computed_from
-from phintys.tensor.scaled import is_float, spread, sum_of
+from phintys.tensor.elemwise import DimShuffle, function_of, functions
+from phintys.tensor.logarithms import computed_from, like_result
+from phintys.tensor.scaled import is_float, sum_of
 
 #: Factors and functions that are looked at, at most.
 MOST_PARTS = 16
@@ -45,8 +45,7 @@ def differentiated_quotient(node: Apply, kept: Container[Variable]) -> OtherForm
     assert total is not None, "there are exponents"
     above = functions.true_div(x, functions.mul(*others)) if others else x
     product = functions.mul(above, functions.exp(functions.neg(total)))
-    result = spread(cast(product, out.type.dtype), out)
-    return computed_from(result, node, (), kept)
+    return computed_from(like_result(product, node), node, (), kept)
 
 
 def _exponent(v: Variable, kept: Container[Variable]) -> Variable | None:
