@@ -15,7 +15,7 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import constant
-from phintys.tensor.elemwise import DimShuffle, function_of, functions
+from phintys.tensor.elemwise import DimShuffle, cast, function_of, functions
 from phintys.tensor.variable import TensorConstant
 
 #: Parts of an expression that are looked at, at most, and terms into which it is expanded.
@@ -246,10 +246,13 @@ def coefficient(x: Variable) -> tuple[float, Variable]:
             return factor, x
 
 
-def sum_of_terms(terms: Sequence[Term]) -> Variable:
-    """The sum of terms, of which common factors are taken out; there is one at least."""
-    dtypes_of = [a.of.type.dtype for t in terms for a in t.powers] or ["float64"]
-    one = constant(np.asarray(1, dtypes.float_of(dtypes.upcast(*dtypes_of))))
+def sum_of_terms(terms: Sequence[Term], dtype: str = "") -> Variable:
+    """The sum of terms, of which common factors are taken out; there is one at least.
+
+    It is computed in ``dtype``, or in that of the atoms.
+    """
+    given = [dtype] if dtype else [a.of.type.dtype for t in terms for a in t.powers]
+    one = constant(np.asarray(1, dtypes.float_of(dtypes.upcast(*(given or ["float64"])))))
     first = terms[0].powers
     common = {v: p for v, p in first.items() if all(t.powers.get(v) == p for t in terms)}
     sizes = {abs(t.factor) for t in terms}
@@ -296,8 +299,8 @@ def _product(
     factor: float, powers: Powers, one: Variable, others: Sequence[Variable] = ()
 ) -> Variable:
     """A number times powers of atoms, and times other variables; ``one`` is 1 in its dtype."""
-    above = [*others, *(_power(a, p) for a, p in powers.items() if p > 0)]
-    below = [_power(a, -p) for a, p in powers.items() if p < 0]
+    above = [*others, *(_power(a, p, one) for a, p in powers.items() if p > 0)]
+    below = [_power(a, -p, one) for a, p in powers.items() if p < 0]
     if factor != 1:
         above.append(number_like(factor, one))
     top = one if not above else functions.mul(*above) if len(above) > 1 else above[0]
@@ -306,6 +309,6 @@ def _product(
     return functions.true_div(top, functions.mul(*below) if len(below) > 1 else below[0])
 
 
-def _power(atom: Atom, power: int) -> Variable:
-    v = atom.value()
+def _power(atom: Atom, power: int, one: Variable) -> Variable:
+    v = cast(atom.value(), one.type.dtype)  # products of integers would wrap
     return v if power == 1 else functions.sqr(v) if power == 2 else functions.pow(v, power)

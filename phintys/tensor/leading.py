@@ -11,6 +11,7 @@ As with logarithms, the rule that replaces sums and the gradient use the same re
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -28,10 +29,10 @@ from phintys.tensor.polynomials import (
     atoms_of,
     expansion,
     is_product,
-    is_square,
     product,
     scaled,
     slope,
+    square_of,
     total,
     written,
 )
@@ -41,6 +42,10 @@ from phintys.tensor.scaled import is_float, spread, sum_of
 MOST_TERMS, MOST_FACTORS = 12, 8
 
 
+#: A polynomial as a variable of a dtype.
+Writer = Callable[[Polynomial, str], Variable]
+
+
 class Summand(NamedTuple):
     """A term of a sum, and its sign, 1 or -1."""
 
@@ -48,7 +53,9 @@ class Summand(NamedTuple):
     of: Variable
 
     def value(self) -> Variable:
-        return self.of if self.sign > 0 else functions.neg(self.of)
+        if self.sign > 0:
+            return self.of
+        return functions.neg(self.of if is_float(self.of) else cast(self.of, "float64"))
 
 
 class Core(NamedTuple):
@@ -58,25 +65,23 @@ class Core(NamedTuple):
     sign: int
     weight: tuple[Variable, ...]
 
-    def weighted(self, v: Variable | None) -> Variable | None:
-        """The term with another variable in the place of this factor; None stands for 0."""
-        if v is None:
-            return None
+    def weighted(self, v: Variable) -> Variable:
+        """The term with another variable in the place of this factor."""
         found = functions.mul(*self.weight, v) if self.weight else v
         return found if self.sign > 0 else functions.neg(found)
 
 
 class Split(NamedTuple):
-    """A term that is a polynomial and a rest where a condition holds, and another term elsewhere.
+    """A term that is a polynomial and a rest where a condition holds.
 
-    None stands for the condition that is always true, and for the number 0.  The rest may be right
-    ``everywhere``.
+    None stands for the condition that is always true, and for the number 0.  The term elsewhere is
+    a function of the condition that is used.  The rest may be right ``everywhere``.
     """
 
     leading: Polynomial
     rest: Variable | None
+    other: Callable[[Variable], Variable]
     where: Variable | None = None
-    other: Variable | None = None
     everywhere: Variable | None = None
 
 
@@ -127,17 +132,15 @@ def differentiated_logarithm(node: Apply, kept: Container[Variable]) -> OtherFor
     return form if result is None else computed_from(result, node, opened.through, kept)
 
 
-def _with_slopes(p: Polynomial) -> Variable:
+def _with_slopes(p: Polynomial, dtype: str) -> Variable:
     """A polynomial whose derivatives are polynomials that are written in the same way."""
-    value = written(p)
+    value = written(p, dtype)
     atoms = atoms_of(p)
-    variables = [spread(cast(a.value(), value.type.dtype), value) for a in atoms]
-    return known_slopes(value, variables, [written(slope(p, a)) for a in atoms])
+    variables = [spread(cast(a.value(), dtype), value) for a in atoms]
+    return known_slopes(value, variables, [written(slope(p, a), dtype) for a in atoms])
 
 
-def _rewritten(
-    node: Apply, opened: Opened, write: Callable[[Polynomial], Variable]
-) -> Variable | None:
+def _rewritten(node: Apply, opened: Opened, write: Writer) -> Variable | None:
     (out,) = node.outputs
     if not is_float(out):
         return None
@@ -151,80 +154,82 @@ def _rewritten(
         others = [*summands[:k], *summands[k + 1 :]]
         beside = [*terms[:k], *terms[k + 1 :]]
         for split in () if core is None else _splits(core, beside, opened):
-            used = _cancelled(split.leading, beside, out.type.dtype)
-            if used:
-                polynomial = total([split.leading, *(beside[j] for j in used)], out.type.dtype)
-                found = _joined(split, polynomial, others, used, write)
+            found = _joined(split, others, beside, write, out.type.dtype)
+            if found is not None:
                 return like_result(found, node)
-    used, polynomial = _terms_that_cancel(terms, out.type.dtype)
-    if not used:
-        return None
-    rest = [s.value() for k, s in enumerate(summands) if k not in used]
-    found = sum_of(write(polynomial) if polynomial else None, *rest)
-    found = number_like(0, out) if found is None else found
-    return like_result(found, node)
+    found = _without_canceled_terms(summands, terms, write, out)
+    return None if found is None else like_result(found, node)
 
 
-def _terms_that_cancel(terms: Sequence[Polynomial], dtype: str) -> tuple[list[int], Polynomial]:
-    """The positions of polynomials of which a term vanishes in their sum, and the sum of these.
+def _without_canceled_terms(
+    summands: Sequence[Summand], terms: Sequence[Polynomial], write: Writer, out: Variable
+) -> Variable | None:
+    """The sum; None if no term of the polynomials of its terms vanishes.
 
-    None if the sum has more terms and is not a product: it may cancel where these do not.
+    None too if the polynomial that remains is no product and has more terms than the sum: it might
+    cancel where these do not.
     """
+    dtype = out.type.dtype
     left = {t.key for t in total(terms, dtype)}
     gone = {t.key for p in terms for t in p} - left
     used = [k for k, p in enumerate(terms) if any(t.key in gone for t in p)]
     polynomial = total([terms[k] for k in used], dtype)
-    if len(polynomial) > len(used) and not is_product(polynomial):
-        return [], []
-    return used, polynomial
+    if not used or (len(polynomial) > len(used) and not is_product(polynomial)):
+        return None
+    rest = [s.value() for k, s in enumerate(summands) if k not in used]
+    found = sum_of(write(polynomial, dtype) if polynomial else None, *rest)
+    return number_like(0, out) if found is None else found
 
 
 def _cancelled(leading: Polynomial, beside: Sequence[Polynomial], dtype: str) -> list[int]:
-    """The positions of polynomials in whose sum with ``leading`` a term of that vanishes.
-
-    Or whose sum with it is a square.
-    """
+    """The positions of polynomials in whose sum with ``leading`` a term of that vanishes."""
     keys = {t.key for t in leading}
     used = [k for k, p in enumerate(beside) if any(t.key in keys for t in p)]
     left = {t.key for t in total([leading, *(beside[k] for k in used)], dtype)}
-    if used and not keys <= left:
-        return used
-    return _beside_in_square(leading[0], beside, dtype) if len(leading) == 1 else []
+    return used if not keys <= left else []
 
 
-def _beside_in_square(mixed: Term, beside: Sequence[Polynomial], dtype: str) -> list[int]:
-    """The positions of polynomials of which the sum is a square, together with a product in it."""
+def _in_square(mixed: Term, beside: Sequence[Polynomial], dtype: str) -> tuple[list[int], float]:
+    """The positions of polynomials that are a number times a square, with ``mixed``; the number."""
     terms = [(k, t) for k, p in enumerate(beside) for t in p]
     square = product([mixed], [mixed])[0].key
     for (j, s), (k, t) in combinations(terms, 2):
         if product([s], [t])[0].key == square:
             used = sorted({j, k})
-            if is_square(total([[mixed], *(beside[n] for n in used)], dtype)):
-                return used
-    return []
+            factor = square_of(total([[mixed], *(beside[n] for n in used)], dtype))
+            if factor is not None:
+                return used, factor
+    return [], 0.0
 
 
 def _joined(
     split: Split,
-    polynomial: Polynomial,
     others: Sequence[Summand],
-    used: Sequence[int],
-    write: Callable[[Polynomial], Variable],
-) -> Variable:
-    """The sum, in which a polynomial and a rest are the split term and the terms ``used``.
+    beside: Sequence[Polynomial],
+    write: Writer,
+    dtype: str,
+) -> Variable | None:
+    """The sum, in which the polynomials of the split term and others are one; None if none cancels.
 
-    So where the condition holds; everywhere, if the polynomial is 0 and the rest is right there.
+    So where the condition of the split holds; everywhere, if nothing is left of the polynomials and
+    the rest is right there.
     """
+    used, where = _cancelled(split.leading, beside, dtype), split.where
+    if not used and len(split.leading) == 1:
+        used, factor = _in_square(split.leading[0], beside, dtype)
+        if where is None and split.rest is not None:  # else the square and the rest may cancel
+            where = (functions.ge if factor > 0 else functions.le)(split.rest, 0)
+    if not used:
+        return None
+    polynomial = total([split.leading, *(beside[k] for k in used)], dtype)
     kept = [s.value() for k, s in enumerate(others) if k not in used]
     if not polynomial and split.everywhere is not None:
-        return functions.add(*kept, split.everywhere) if kept else split.everywhere
-    inside = sum_of(write(polynomial) if polynomial else None, split.rest)
-    assert inside is not None, "there is a rest, or a polynomial"
-    if split.where is None:
-        return functions.add(*kept, inside) if kept else inside
-    outside = functions.add(*[others[k].value() for k in used], split.other)
-    chosen = functions.switch(split.where, inside, outside)
-    return functions.add(*kept, chosen) if kept else chosen
+        return sum_of(split.everywhere, *kept)
+    inside = sum_of(write(polynomial, dtype) if polynomial else None, split.rest)
+    if where is None or inside is None:
+        return sum_of(inside, *kept)
+    outside = functions.add(*[others[k].value() for k in used], split.other(where))
+    return sum_of(functions.switch(where, inside, outside), *kept)
 
 
 # ---------------------------------------------------------------------------------- terms
@@ -246,7 +251,7 @@ def _summands(x: Variable, opened: Opened) -> list[Summand]:
 
 
 def _parts_of_sum(sign: int, v: Variable, opened: Opened) -> list[Summand] | None:
-    name, inputs = function_of(v)
+    name, inputs = function_of(v) if is_float(v) else (None, [])
     if name == "add":
         return [Summand(sign, w) for w in inputs]
     if name == "sub":
@@ -363,20 +368,33 @@ def _splits(core: Core, beside: Sequence[Polynomial], opened: Opened) -> Iterato
             yield found
         return
     opened.through.append(core.of)
-    condition, first, second = inputs
+    condition, *branches = inputs
     for where, branch, other in (
-        (condition, first, second),
-        (functions.eq(condition, 0), second, first),
+        (condition, *branches),
+        (functions.eq(condition, 0), *reversed(branches)),
     ):
-        split = _split_branch(core, weight, branch, beside, opened)
-        if split is not None:
-            yield split._replace(where=where, other=core.weighted(other))
+        found = _split_branch(core, weight, branch, beside, opened)
+        if found is not None:
+            leading, rest = found
+            yield Split(leading, rest, partial(_weighted_branch, core, other), where)
+
+
+def _weighted_branch(core: Core, branch: Variable, where: Variable) -> Variable:
+    return core.weighted(branch)
+
+
+def _guarded(core: Core, stop: float, where: Variable) -> Variable:
+    """The term, with a function of ``stop`` where a condition holds."""
+    node = core.of.owner
+    assert node is not None, "a function is computed by a node"
+    x, *more = node.inputs
+    return core.weighted(node.op(functions.switch(where, number_like(stop, x), x), *more))
 
 
 def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | None:
     node = core.of.owner
     assert node is not None, "a function is computed by a node"
-    if _is_other(node.inputs[0]):
+    if _is_other(node.inputs[0]) or not is_float(node.inputs[0]):
         return None
     opened.through.append(core.of)
     if scalar_op_name(node) == "pow":
@@ -389,11 +407,11 @@ def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | N
     if row.lowest == -np.inf and row.highest == np.inf:
         everywhere = core.weighted(row.rest(functions, y))
     where, bound = _where(row, y)
+    other = partial(_guarded, core, bound)
     if where is None:
-        return Split(leading, everywhere, everywhere=everywhere)
-    rest = row.rest(functions, functions.switch(where, y, bound))
-    other = node.op(functions.switch(where, bound, y))
-    return Split(leading, core.weighted(rest), where, core.weighted(other), everywhere)
+        return Split(leading, everywhere, other, everywhere=everywhere)
+    rest = row.rest(functions, functions.switch(where, y, number_like(bound, y)))
+    return Split(leading, core.weighted(rest), other, where, everywhere)
 
 
 def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) -> Split | None:
@@ -408,8 +426,7 @@ def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) ->
     if where is None or not leading:
         return None
     rest = functions.mul(*below, row.rest(functions, functions.switch(where, y, bound)))
-    other = node.op(functions.switch(where, 1, x), p)
-    return Split(leading, core.weighted(rest), where, core.weighted(other))
+    return Split(leading, core.weighted(rest), partial(_guarded, core, 1), where)
 
 
 def _beside_zero(p: Variable, x: Variable) -> Variable:
@@ -439,17 +456,15 @@ def _is_other(y: Variable) -> bool:
     return name == "switch" and number(inputs[1]) is not None
 
 
-def _where(row: Leading, y: Variable) -> tuple[Variable | None, Variable | None]:
+def _where(row: Leading, y: Variable) -> tuple[Variable | None, float]:
     """Where a function has its leading part, and the rest is small; and a number there."""
     if np.isfinite(row.near):
-        return functions.lt(functions.abs(y), number_like(row.near, y)), number_like(0, y)
+        return functions.lt(functions.abs(y), number_like(row.near, y)), 0.0
     if np.isfinite(row.lowest):
-        bound = number_like(row.lowest, y)
-        return functions.gt(y, bound), bound
+        return functions.gt(y, number_like(row.lowest, y)), row.lowest
     if np.isfinite(row.highest):
-        bound = number_like(row.highest, y)
-        return functions.lt(y, bound), bound
-    return None, None
+        return functions.lt(y, number_like(row.highest, y)), row.highest
+    return None, 0.0
 
 
 def _split_branch(
@@ -458,8 +473,8 @@ def _split_branch(
     branch: Variable,
     beside: Sequence[Polynomial],
     opened: Opened,
-) -> Split | None:
-    """The terms of a branch that are in other polynomials too, and the rest of it."""
+) -> tuple[Polynomial, Variable | None] | None:
+    """The terms of a branch that are in other polynomials too, and the rest of the term."""
     keys = {t.key for p in beside for t in p}
     leading: list[Polynomial] = []
     rest: list[Variable] = []
@@ -471,7 +486,8 @@ def _split_branch(
             rest.append(s.value())
     if not leading:
         return None
-    return Split(total(leading), core.weighted(sum_of(*rest)))
+    left = sum_of(*rest)
+    return total(leading), None if left is None else core.weighted(left)
 
 
 for _name in ("add", "sub"):

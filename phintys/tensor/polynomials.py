@@ -219,25 +219,25 @@ def atoms_of(p: Polynomial) -> list[Atom]:
 # ---------------------------------------------------------------------- without cancellation
 
 
-def written(p: Polynomial) -> Variable:
+def written(p: Polynomial, dtype: str) -> Variable:
     """A polynomial with a term at least, as a product of linear forms if it is one."""
     outer, inner = _without_odd_factors(p)
     found = linear_factors(inner)
     if found is None:
-        return sum_of_terms(p)
+        return sum_of_terms(p, dtype)
     factor, first, second = found
-    forms = [sum_of_terms(first)]
-    forms = [functions.sqr(forms[0])] if second is None else [*forms, sum_of_terms(second)]
+    forms = [sum_of_terms(form, dtype) for form in (first, second) if form is not None]
+    forms = [functions.sqr(forms[0])] if second is None else forms
     scale = [] if factor == 1 else [number_like(factor, forms[0])]
-    beside = [sum_of_terms([outer])] if outer.powers else []
+    beside = [sum_of_terms([outer], dtype)] if outer.powers else []
     factors = [*scale, *beside, *forms]
     return functions.mul(*factors) if len(factors) > 1 else factors[0]
 
 
-def is_square(p: Polynomial) -> bool:
-    """Whether a polynomial of several terms is a number, perhaps times atoms, times a square."""
-    found = linear_factors(_without_odd_factors(p)[1]) if len(p) > 2 else None
-    return found is not None and found[2] is None
+def square_of(p: Polynomial) -> float | None:
+    """The factor of a square of several terms that a polynomial is; None if it is none."""
+    found = linear_factors(p) if len(p) > 2 else None
+    return found.factor if found is not None and found.second is None else None
 
 
 def is_product(p: Polynomial) -> bool:
