@@ -90,8 +90,12 @@ def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm
     if result is None:
         return None
     found = computed_from(result, node, (), kept)
-    below = variables_below([node.inputs[0]], set(found.leaves))
-    return None if any(v in kept for v in below) else found
+    leaves = set(found.leaves)
+    inner = [v for v in variables_below([node.inputs[0]], leaves) if v in kept]
+    if any(not leaves.isdisjoint(variables_below([v])) for v in inner):
+        return None
+    reached = variables_below(found.leaves) if inner else {}
+    return found if all(v in reached for v in inner) else None
 
 
 def computed_from(
