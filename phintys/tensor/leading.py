@@ -29,7 +29,9 @@ from phintys.tensor.polynomials import (
     atoms_of,
     expansion,
     is_product,
+    leaves_of,
     product,
+    reciprocal,
     scaled,
     slope,
     square_of,
@@ -59,15 +61,18 @@ class Summand(NamedTuple):
 
 
 class Core(NamedTuple):
-    """A factor of a term that may have a leading part, and the other factors."""
+    """A factor of a term that may have a leading part, and the other factors, above and below."""
 
     of: Variable
     sign: int
-    weight: tuple[Variable, ...]
+    above: list[Variable]
+    below: list[Variable]
 
     def weighted(self, v: Variable) -> Variable:
         """The term with another variable in the place of this factor."""
-        found = functions.mul(*self.weight, v) if self.weight else v
+        found = functions.mul(*self.above, v) if self.above else v
+        for divisor in self.below:
+            found = functions.true_div(found, divisor)
         return found if self.sign > 0 else functions.neg(found)
 
 
@@ -145,9 +150,11 @@ def _rewritten(node: Apply, opened: Opened, write: Writer) -> Variable | None:
     if not is_float(out):
         return None
     summands = _summands(out, opened)
+    if not any(function_of(s.of)[0] in _COMPOUND for s in summands):
+        return None
     products = [_product(s, opened) for s in summands]
     cores = [p.core(opened) for p in products]
-    if all(c is None for c in cores) and not any(p.has_sum() for p in products):
+    if not _may_cancel(summands, products, cores, opened):
         return None
     terms = [scaled(opened.polynomial(s.of), s.sign) for s in summands]
     for k, core in enumerate(cores):
@@ -159,6 +166,28 @@ def _rewritten(node: Apply, opened: Opened, write: Writer) -> Variable | None:
                 return like_result(found, node)
     found = _without_canceled_terms(summands, terms, write, out)
     return None if found is None else like_result(found, node)
+
+
+def _may_cancel(
+    summands: Sequence[Summand],
+    products: Sequence[Product],
+    cores: Sequence[Core | None],
+    opened: Opened,
+) -> bool:
+    """Whether another term has all variables that every monomial of a term has in its polynomial.
+
+    Of a term that is a product with a sum, or with a function that has a leading part.
+    """
+    leaves: list[set[Variable]] = []
+    for k, (p, core) in enumerate(zip(products, cores, strict=True)):
+        if core is None and not p.has_sum():
+            continue
+        leaves = leaves or [leaves_of(s.of, opened.kept) for s in summands]
+        others = p.above_but_sums() if core is None else core.above
+        common = {w for v in (*others, *p.below) for w in leaves_of(v, opened.kept)}
+        if any(common <= found for j, found in enumerate(leaves) if j != k):
+            return True
+    return False
 
 
 def _without_canceled_terms(
@@ -287,12 +316,17 @@ def _is_logarithm_with_leading_part(v: Variable) -> bool:
     return False
 
 
+#: Functions of which a term may be composed that is a polynomial or has a leading part.
+_COMPOUND = frozenset(
+    ["neg", "mul", "true_div", "sqr", "pow", "switch", *LOGARITHMS]
+    + [name for name, row in TABLE.items() if row.leading is not None]
+)
 #: Functions whose logarithm has a leading part.
 _WITH_LEADING_LOGARITHMS = frozenset(["erf", "erfc", "ndtr", "i0"])
 
 
 class Product(NamedTuple):
-    """A term as a product: its sign, the factors above, and those below as reciprocals."""
+    """A term as a product: its sign, the factors above, and those below."""
 
     sign: int
     above: list[Variable]
@@ -304,18 +338,20 @@ class Product(NamedTuple):
         if len(found) != 1:
             return None
         (k,) = found
-        others = (*self.above[:k], *self.above[k + 1 :], *self.below)
-        return Core(self.above[k], self.sign, others)
+        return Core(self.above[k], self.sign, self.above[:k] + self.above[k + 1 :], self.below)
+
+    def above_but_sums(self) -> list[Variable]:
+        """The factors above that are not sums or squares of sums."""
+        return [v for v in self.above if function_of(_base_of_square(v))[0] not in ("add", "sub")]
 
     def has_sum(self) -> bool:
-        """Whether a factor above is a sum, or the square of one."""
-        squared = [x for v in self.above for x in (v, *_base_of_square(v))]
-        return any(function_of(v)[0] in ("add", "sub") for v in squared)
+        return len(self.above_but_sums()) < len(self.above)
 
 
-def _base_of_square(v: Variable) -> list[Variable]:
+def _base_of_square(v: Variable) -> Variable:
+    """``x`` if ``v`` is the square of it, else ``v``."""
     name, inputs = function_of(v)
-    return inputs[:1] if name == "sqr" or (name == "pow" and number(inputs[1]) == 2) else []
+    return inputs[0] if name == "sqr" or (name == "pow" and number(inputs[1]) == 2) else v
 
 
 def _product(s: Summand, opened: Opened) -> Product:
@@ -334,7 +370,7 @@ def _product(s: Summand, opened: Opened) -> Product:
             stack += reversed(inputs)
         elif name == "true_div":
             stack.append(inputs[0])
-            found.below.append(functions.reciprocal(inputs[1]))
+            found.below.append(inputs[1])
         else:
             found.above.append(v)
     found.above.extend(reversed(stack))
@@ -358,7 +394,9 @@ def _is_core(v: Variable) -> bool:
 
 def _splits(core: Core, beside: Sequence[Polynomial], opened: Opened) -> Iterator[Split]:
     """The ways in which a term is a polynomial and a rest."""
-    weight = product([Term(core.sign, {})], *(opened.polynomial(w) for w in core.weight))
+    above = [opened.polynomial(v) for v in core.above]
+    below = [reciprocal(v, opened.polynomial(v)) for v in core.below]
+    weight = product([Term(core.sign, {})], *above, *below)
     if len(weight) != 1:
         return
     name, inputs = function_of(core.of)

@@ -71,6 +71,11 @@ def expansion(
     return Expansion(found[x], [v for v in through if v not in atoms])
 
 
+def leaves_of(x: Variable, kept: Container[Variable] = ()) -> set[Variable]:
+    """The variables of which `expansion` could make atoms, but for names; fast."""
+    return {v for v in _parts(x, kept) if v in kept or (not _arguments(v) and number(v) is None)}
+
+
 def _parts(x: Variable, kept: Container[Variable]) -> list[Variable]:
     """The variables of which ``x`` is composed, arguments first."""
     order: list[Variable] = []
@@ -137,7 +142,7 @@ def _composed(v: Variable, found: dict[Variable, Polynomial]) -> Polynomial | No
     name, inputs = function_of(v)
     if name == "pow":
         power = number(inputs[1]) or 0
-        base = given[0] if power > 0 else _reciprocal(inputs[0], given[0])
+        base = given[0] if power > 0 else reciprocal(inputs[0], given[0])
         return product(base, base) if abs(power) == 2 else base
     return _COMPOSED[str(name)](arguments, given)
 
@@ -146,7 +151,7 @@ def _moved(powers: Powers, node: Apply) -> Powers:
     return {Atom(a.of, (node.op, *a.moves)): p for a, p in powers.items()}
 
 
-def _reciprocal(v: Variable, of: Polynomial) -> Polynomial:
+def reciprocal(v: Variable, of: Polynomial) -> Polynomial:
     """``1 / v`` of a variable with a polynomial; of several terms, the variable is an atom."""
     if len(of) != 1:
         return [Term(1.0, {Atom(v): -1})]
@@ -162,8 +167,8 @@ _COMPOSED: dict[str, Callable[[Sequence[Variable], Sequence[Polynomial]], Polyno
     "add": lambda of, given: total(given),
     "sub": lambda of, given: total([given[0], scaled(given[1], -1.0)]),
     "mul": lambda of, given: product(*given),
-    "true_div": lambda of, given: product(given[0], _reciprocal(of[1], given[1])),
-    "reciprocal": lambda of, given: _reciprocal(of[0], given[0]),
+    "true_div": lambda of, given: product(given[0], reciprocal(of[1], given[1])),
+    "reciprocal": lambda of, given: reciprocal(of[0], given[0]),
 }
 
 
