@@ -91,9 +91,11 @@ def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm
         return None
     found = computed_from(result, node, (), kept)
     leaves = set(found.leaves)
-    inner = [v for v in variables_below([node.inputs[0]], leaves) if v in kept]
-    if any(not leaves.isdisjoint(variables_below([v])) for v in inner):
-        return None
+    for v in variables_below(node.inputs):
+        if v in kept and v.owner is not None:  # nothing below it counts but through it
+            if not leaves.isdisjoint(variables_below(v.owner.inputs)):
+                return None
+    inner = [v for v in variables_below(node.inputs, leaves) if v in kept]
     reached = variables_below(found.leaves) if inner else {}
     return found if all(v in reached for v in inner) else None
 
