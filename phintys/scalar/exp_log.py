@@ -45,6 +45,7 @@ expm1 = unary(
     "exp(x) - 1, exact for small x.",
     function=_FUNCTIONS + "expm1",
     d=lambda m, x, y: m.exp(x),
+    logs={"log(y)": lambda m, x: x + m.log1mexp(-x)},
     native="expm1",
     inverse="log1p",
     increasing=True,

@@ -11,7 +11,6 @@ As with logarithms, the rule that replaces sums and the gradient use the same re
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar.op import TABLE, Leading
 from phintys.tensor.apart import Names, Term, number, number_like
+from phintys.tensor.as_written import as_written
 from phintys.tensor.elemwise import cast, function_of, functions, scalar_op_name
 from phintys.tensor.logarithms import LOGARITHMS, computed_from, differentiated_form, like_result
 from phintys.tensor.polynomials import (
@@ -77,15 +77,15 @@ class Core(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A term that is a polynomial and a rest where a condition holds.
+    """A term that is a polynomial and a rest where a condition holds, and another term elsewhere.
 
-    None stands for the condition that is always true, and for the number 0.  The term elsewhere is
-    a function of the condition that is used.  The rest may be right ``everywhere``.
+    None stands for the condition that is always true, and for the number 0.  The rest may be right
+    ``everywhere``.
     """
 
     leading: Polynomial
     rest: Variable | None
-    other: Callable[[Variable], Variable]
+    other: Variable
     where: Variable | None = None
     everywhere: Variable | None = None
 
@@ -257,7 +257,7 @@ def _joined(
     inside = sum_of(write(polynomial, dtype) if polynomial else None, split.rest)
     if where is None or inside is None:
         return sum_of(inside, *kept)
-    outside = functions.add(*[others[k].value() for k in used], split.other(where))
+    outside = functions.add(*[others[k].value() for k in used], split.other)
     return sum_of(functions.switch(where, inside, outside), *kept)
 
 
@@ -414,25 +414,13 @@ def _splits(core: Core, beside: Sequence[Polynomial], opened: Opened) -> Iterato
         found = _split_branch(core, weight, branch, beside, opened)
         if found is not None:
             leading, rest = found
-            yield Split(leading, rest, partial(_weighted_branch, core, other), where)
-
-
-def _weighted_branch(core: Core, branch: Variable, where: Variable) -> Variable:
-    return core.weighted(branch)
-
-
-def _guarded(core: Core, stop: float, where: Variable) -> Variable:
-    """The term, with a function of ``stop`` where a condition holds."""
-    node = core.of.owner
-    assert node is not None, "a function is computed by a node"
-    x, *more = node.inputs
-    return core.weighted(node.op(functions.switch(where, number_like(stop, x), x), *more))
+            yield Split(leading, rest, core.weighted(other), where)
 
 
 def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | None:
     node = core.of.owner
     assert node is not None, "a function is computed by a node"
-    if _is_other(node.inputs[0]) or not is_float(node.inputs[0]):
+    if not is_float(node.inputs[0]):
         return None
     opened.through.append(core.of)
     if scalar_op_name(node) == "pow":
@@ -445,7 +433,7 @@ def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | N
     if row.lowest == -np.inf and row.highest == np.inf:
         everywhere = core.weighted(row.rest(functions, y))
     where, bound = _where(row, y)
-    other = partial(_guarded, core, bound)
+    other = core.weighted(as_written(core.of))
     if where is None:
         return Split(leading, everywhere, other, everywhere=everywhere)
     rest = row.rest(functions, functions.switch(where, y, number_like(bound, y)))
@@ -464,7 +452,7 @@ def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) ->
     if where is None or not leading:
         return None
     rest = functions.mul(*below, row.rest(functions, functions.switch(where, y, bound)))
-    return Split(leading, core.weighted(rest), partial(_guarded, core, 1), where)
+    return Split(leading, core.weighted(rest), core.weighted(as_written(core.of)), where)
 
 
 def _beside_zero(p: Variable, x: Variable) -> Variable:
@@ -486,12 +474,6 @@ def _one_less(v: Variable) -> Variable | None:
     if name == "sub":
         return first if number(second) == 1 else None
     return second if number(first) == -1 else first if number(second) == -1 else None
-
-
-def _is_other(y: Variable) -> bool:
-    """Whether a function of ``y`` is the ``other`` of a `Split`."""
-    name, inputs = function_of(y)
-    return name == "switch" and number(inputs[1]) is not None
 
 
 def _where(row: Leading, y: Variable) -> tuple[Variable | None, float]:

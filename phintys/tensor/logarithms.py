@@ -91,10 +91,9 @@ def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm
         return None
     found = computed_from(result, node, (), kept)
     leaves = set(found.leaves)
-    for v in variables_below(node.inputs):
-        if v in kept and v.owner is not None:  # nothing below it counts but through it
-            if not leaves.isdisjoint(variables_below(v.owner.inputs)):
-                return None
+    made = [v.owner for v in variables_below(node.inputs) if v in kept and v.owner is not None]
+    if any(not leaves.isdisjoint(variables_below(m.inputs)) for m in made):
+        return None  # what a variable that is kept is computed from counts through it alone
     inner = [v for v in variables_below(node.inputs, leaves) if v in kept]
     reached = variables_below(found.leaves) if inner else {}
     return found if all(v in reached for v in inner) else None
