@@ -1,7 +1,7 @@
 """Sums of products of sums of exponentials that cancel, such as ``1 - (1 - exp(x)) (1 - exp(y))``.
 
 Multiplied out, it is ``exp(x) + exp(y) - exp(x + y)``: the 1 cancels.  This form is used where the
-sum is small in comparison with its terms, and the largest exponential is taken out of it.
+sum is small in comparison with its products, and the largest exponential is taken out of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from phintys.tensor.power_sums import PowerSum
 
 #: Parts that are looked at, at most, and terms when products are multiplied out.
 MOST_PARTS, MOST_TERMS = 24, 12
-#: The form is used where the sum is less than this share of its largest term.
+#: The form is used where the sum is less than this share of its largest product.
 _SMALL = 0.5
 
 
@@ -37,7 +37,7 @@ def exponential_sum(x: Variable) -> PowerSum | None:
     found = _multiplied_out(x)
     if found is None:
         return None
-    terms, written = found
+    terms, products = found
     sizes = [functions.add(*e.exponents) if len(e.exponents) > 1 else e.exponents[0] for e in terms]
     top = disconnected_grad(reduce(functions.maximum, sizes))
     parts = [
@@ -46,7 +46,7 @@ def exponential_sum(x: Variable) -> PowerSum | None:
     ]
     total = sum(e.weight for e in terms)
     factor = functions.add(*([number_like(total, x)] if total else []), *parts)
-    largest = reduce(functions.maximum, [functions.abs(v) for v in written])
+    largest = reduce(functions.maximum, [functions.abs(v) for v in products])
     small = functions.le(functions.abs(x), functions.mul(number_like(_SMALL, x), largest))
     return PowerSum(top, factor, disconnected_grad(small), as_written(x))
 
@@ -57,9 +57,10 @@ def is_exponential_sum(x: Variable) -> bool:
 
 
 def _multiplied_out(x: Variable) -> tuple[list[Exponential], list[Variable]] | None:
-    """Exponentials whose sum ``x`` is, and the terms of ``x``; None unless a constant cancels."""
+    """Exponentials whose sum ``x`` is, and the products in it; None unless a constant cancels."""
     written = _signed_terms(x)
-    if written is None or not any(len(_factors(v)[1]) > 1 for _, v in written):
+    products = [v for _, v in written or () if len(_factors(v)[1]) > 1]
+    if written is None or not products:
         return None
     found: list[Exponential] = []
     for sign, v in written:
@@ -78,7 +79,7 @@ def _multiplied_out(x: Variable) -> tuple[list[Exponential], list[Variable]] | N
     constants = [e.weight for e in found if not e.exponents]
     if not any(constants) or sum(constants) != 0:
         return None
-    return [e for e in found if e.exponents], [v for _, v in written]
+    return [e for e in found if e.exponents], products
 
 
 def _signed_terms(x: Variable) -> list[tuple[int, Variable]] | None:
