@@ -163,8 +163,8 @@ class KnownSlopes(ViewOp):
     def make_node(self, *inputs: Any) -> Apply:
         return Apply(self, list(inputs), [inputs[0].type.make_variable()])
 
-    def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
-        return [shapes[0]]
+    def shape_rule(self, s: ShapeContext, x: Shape, *others: Shape) -> list[Shape]:
+        return [x]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         n = node.nin // 2

@@ -242,8 +242,9 @@ def _scaled_form(n: Any, v: Any, x: Any, kind: int) -> Any:
     def function(name: str) -> Any:
         return lambda t: Term(n, getattr(n, name)(t.value))
 
-    given = (Term(n, n.select(far, a, b)) for a, b in ((n.abs(v), zero), (size, largest)))
-    series = scaled_far(*map(function, ("exp", "sqrt", "asinh")), *given, kind).value
+    exp, sqrt, asinh = (function(name) for name in ("exp", "sqrt", "asinh"))
+    order, at = Term(n, n.select(far, n.abs(v), zero)), Term(n, n.select(far, size, largest))
+    series = scaled_far(exp, sqrt, asinh, order, at, kind).value
     if kind == 1:
         half = n.mul(v, n.const(0.5, x))
         odd = n.select(n.eq(v, n.floor(v)), n.neg(one), n.const(np.nan, x))

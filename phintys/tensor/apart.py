@@ -280,17 +280,18 @@ def _difference_of_powers(terms: Sequence[Term]) -> Variable | None:
     if len(terms) != 2 or terms[0].factor != -terms[1].factor:
         return None
     atoms = [a.value() for t in terms for a, p in t.powers.items() if p == 1]
-    bases = [function_of(v) for v in atoms]
     if len(atoms) != 2 or any(len(t.powers) != 1 for t in terms):
         return None
-    (first, (x, *b)), (second, (y, *c)) = ((name, inputs or [None]) for name, inputs in bases)
-    if (first, second) != ("pow", "pow") or b[0] is not c[0]:
+    (first, above), (second, below) = (function_of(v) for v in atoms)
+    if (first, second) != ("pow", "pow") or above[1] is not below[1]:
         return None
+    x, y, exponent = above[0], below[0], above[1]
     step = difference(x, y)
     positive = functions.and_(functions.gt(x, 0), functions.gt(y, 0))
-    below = functions.switch(positive, y, 1)
-    ratio = functions.log1p(functions.true_div(functions.switch(positive, step, 0), below))
-    stable = functions.mul(functions.pow(below, b[0]), functions.expm1(functions.mul(b[0], ratio)))
+    base = functions.switch(positive, y, 1)
+    ratio = functions.log1p(functions.true_div(functions.switch(positive, step, 0), base))
+    growth = functions.expm1(functions.mul(exponent, ratio))
+    stable = functions.mul(functions.pow(base, exponent), growth)
     found = functions.switch(positive, stable, functions.sub(*atoms))
     return found if terms[0].factor > 0 else functions.neg(found)
 

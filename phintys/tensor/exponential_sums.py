@@ -38,7 +38,7 @@ def exponential_sum(x: Variable) -> PowerSum | None:
     if found is None:
         return None
     terms, products = found
-    sizes = [functions.add(*e.exponents) if len(e.exponents) > 1 else e.exponents[0] for e in terms]
+    sizes = [size for e in terms if (size := _sum_of(e.exponents)) is not None]
     top = disconnected_grad(reduce(functions.maximum, sizes))
     parts = [
         functions.mul(number_like(e.weight, x), functions.expm1(functions.sub(size, top)))
@@ -49,6 +49,12 @@ def exponential_sum(x: Variable) -> PowerSum | None:
     largest = reduce(functions.maximum, [functions.abs(v) for v in products])
     small = functions.le(functions.abs(x), functions.mul(number_like(_SMALL, x), largest))
     return PowerSum(top, factor, disconnected_grad(small), as_written(x))
+
+
+def _sum_of(exponents: Sequence[Variable]) -> Variable | None:
+    if len(exponents) > 1:
+        return functions.add(*exponents)
+    return exponents[0] if exponents else None
 
 
 def is_exponential_sum(x: Variable) -> bool:

@@ -130,10 +130,11 @@ def differentiated_sum(node: Apply, kept: Container[Variable]) -> OtherForm | No
 def differentiated_logarithm(node: Apply, kept: Container[Variable]) -> OtherForm | None:
     """That of `phintys.tensor.logarithms`; if it is a sum, that of the sum."""
     form = differentiated_form(node, kept)
-    if form is None or function_of(form.result)[0] not in ("add", "sub"):
+    made = None if form is None else form.result.owner
+    if form is None or made is None or scalar_op_name(made) not in ("add", "sub"):
         return form
     opened = Opened(kept)
-    result = _rewritten(form.result.owner, opened, _with_slopes)
+    result = _rewritten(made, opened, _with_slopes)
     return form if result is None else computed_from(result, node, opened.through, kept)
 
 
@@ -440,18 +441,16 @@ def _split_function(core: Core, weight: Polynomial, opened: Opened) -> Split | N
     return Split(leading, core.weighted(rest), other, where, everywhere)
 
 
-def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) -> Split | None:
+def _split_power(core: Core, weight: Polynomial, node: Apply, opened: Opened) -> Split:
     """A power ``x**p`` is ``exp(p * log(x))``; the power ``x**(p - 1)`` is that over ``x``."""
     x, p = node.inputs
     more = _one_less(_beside_zero(p, x))
     below = [] if more is None else [functions.reciprocal(x)]
     leading = product(weight, *(opened.polynomial(v) for v in below))
     y = functions.mul(p if more is None else more, functions.log(x))
-    row = TABLE["exp"].leading
-    where, bound = _where(row, y)
-    if where is None or not leading:
-        return None
-    rest = functions.mul(*below, row.rest(functions, functions.switch(where, y, bound)))
+    where = functions.lt(functions.abs(y), 1)
+    growth = functions.expm1(functions.switch(where, y, 0))
+    rest = functions.mul(*below, growth) if below else growth
     return Split(leading, core.weighted(rest), core.weighted(as_written(core.of)), where)
 
 

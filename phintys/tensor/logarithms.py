@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.variable import Apply, Variable
@@ -162,7 +162,7 @@ def like_result(found: Variable, node: Apply) -> Variable:
 
 
 def variables_below(
-    start: Sequence[Variable], stop: Container[Variable] = ()
+    start: Iterable[Variable], stop: Container[Variable] = ()
 ) -> dict[Variable, None]:
     """Variables and what they are computed from, the nearest first; at most `MOST_NODES`.
 
