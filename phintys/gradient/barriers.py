@@ -157,9 +157,36 @@ class GradScale(ViewOp):
         return [tangents[0] * self.multiplier]
 
 
+class KnownSlopes(ViewOp):
+    """The first input; its derivatives in the next n are the last n.  See `known_slopes`."""
+
+    def make_node(self, *inputs: Any) -> Apply:
+        return Apply(self, list(inputs), [inputs[0].type.make_variable()])
+
+    def shape_rule(self, s: ShapeContext, x: Shape, *others: Shape) -> list[Shape]:
+        return [x]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        n = node.nin // 2
+        return [[False], *[[True]] * n, *[[False]] * n]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (g,) = cotangents
+        n = len(inputs) // 2
+        unknown = disconnected_type()
+        return [unknown, *(g * slope for slope in inputs[n + 1 :]), *[unknown] * n]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        n = len(inputs) // 2
+        pairs = zip(tangents[1 : n + 1], inputs[n + 1 :], strict=True)
+        terms = [t * slope for t, slope in pairs]
+        return [outputs[0].type.tangent_sum(terms) if len(terms) > 1 else terms[0]]
+
+
 disconnected_grad_ = DisconnectedGrad()
 zero_grad_ = ZeroGrad()
 undefined_grad_ = UndefinedGrad()
+known_slopes_ = KnownSlopes()
 
 
 def disconnected_grad(x: Any) -> Any:
@@ -225,6 +252,20 @@ def grad_scale(x: Any, multiplier: float) -> Any:
     array(-6.)
     """
     return GradScale(multiplier)(x)
+
+
+def known_slopes(x: Any, variables: Sequence[Any], slopes: Sequence[Any]) -> Any:
+    """A variable of the type and value of ``x``, with given derivatives in ``variables``.
+
+    Each of ``variables`` has the type of ``x``, and each of ``slopes`` can be multiplied with it.
+    Differentiation treats the result as independent of all other variables.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> phintys.grad(known_slopes(x**2, [x], [2 * x]), x).eval({x: 3.0})
+    array(6.)
+    """
+    return known_slopes_(x, *variables, *slopes)
 
 
 def grad_undefined(op: Any, x_pos: int, x: Any, comment: str = "") -> Variable:

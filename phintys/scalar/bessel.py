@@ -7,13 +7,15 @@ Derivatives in the order are not available.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.dtypes import is_complex, real_of, upcast
-from phintys.scalar.op import Undefined, binary, call, lit, polynomial, special
+from phintys.scalar.native import Term
+from phintys.scalar.op import Leading, Undefined, binary, call, lit, polynomial, special
 
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
 _ROOT_2PI = math.sqrt(2 * math.pi)
@@ -207,17 +209,64 @@ def _kve_slope(m: Any, v: Any, x: Any, y: Any) -> Any:
     return m.cast(_far_slope(m, v, x, 1, near / scale) * scale, dtype)
 
 
+#: above, SciPy's ive and kve are NaN
+LARGEST_SCALED = 1e9
+
+
+def scaled_far(exp: Any, sqrt: Any, asinh: Any, v: Any, x: Any, kind: int) -> Any:
+    """ive (kind 1) or kve (kind 2) of ``v >= 0`` and ``x > LARGEST_SCALED``: DLMF 10.41.3, 10.41.4.
+
+    With ``t = v / x`` and ``r = sqrt(1 + t**2)`` the exponent is minus or plus
+    ``v asinh(t) - v t / (1 + r)``.
+    """
+    t = v / x
+    r = sqrt(t * t + 1.0)
+    exponent = v * asinh(t) - v * t / (r + 1.0)
+    w = t / r
+    first = (3.0 + w * w * -5.0) / (x * r * 24.0)
+    if kind == 1:
+        return exp(-exponent) * (first + 1.0) / sqrt(x * r * (2 * math.pi))
+    return exp(exponent) * (1.0 + -first) * sqrt(math.pi / 2 / (x * r))
+
+
+def _scaled_form(n: Any, v: Any, x: Any, kind: int) -> Any:
+    """`phintys.scalar.numeric.ive` (kind 1) or ``kve`` (kind 2) in native instructions."""
+    dtype = n.dtype(x)
+    if is_complex(dtype):
+        return NotImplemented
+    v, x = n.cast(v, "float64"), n.cast(x, "float64")
+    zero, one, largest = (n.const(c, x) for c in (0, 1, LARGEST_SCALED))
+    size = n.abs(x) if kind == 1 else x
+    far = n.gt(size, largest)
+
+    def function(name: str) -> Any:
+        return lambda t: Term(n, getattr(n, name)(t.value))
+
+    exp, sqrt, asinh = (function(name) for name in ("exp", "sqrt", "asinh"))
+    order, at = Term(n, n.select(far, n.abs(v), zero)), Term(n, n.select(far, size, largest))
+    series = scaled_far(exp, sqrt, asinh, order, at, kind).value
+    if kind == 1:
+        half = n.mul(v, n.const(0.5, x))
+        odd = n.select(n.eq(v, n.floor(v)), n.neg(one), n.const(np.nan, x))
+        sign = n.select(n.eq(half, n.floor(half)), one, odd)
+        series = n.select(n.lt(x, zero), n.mul(sign, series), series)
+    near = n.call("ive" if kind == 1 else "kve", v, n.select(far, one, x))
+    return n.cast(n.select(far, series, near), dtype)
+
+
 ive = _general(
     "ive",
     "exp(-|y|) times the modified Bessel function of the first kind",
     _ive_slope,
     rule=rules.inexact_real,
+    function="phintys.scalar.numeric.ive",
+    native=lambda n, v, x: _scaled_form(n, v, x, 1),
 )
 i0 = _fixed(
     "i0",
     "Modified Bessel function of the first kind of order 0.",
     lambda m, x, y: m.i1(x),
-    logs={"y": lambda m, x: (m.abs(x), m.i0e(x))},
+    logs={"y": lambda m, x: m.log_i0(x)},
     even=True,
     range=(1, np.inf),
 )
@@ -244,6 +293,71 @@ i1e = _fixed(
     odd=True,
     zero_at_zero=True,
 )
+
+
+def _quotient_series() -> list[float]:
+    """The coefficients of i1(x) / i0(x) in powers of 1/x: the quotient of the asymptotic series.
+
+    The series are those of DLMF 10.40.1.
+    """
+    above, below = (
+        [
+            Fraction(math.prod((2 * j - 1) ** 2 - 4 * v * v for j in range(1, k + 1)))
+            / (math.factorial(k) * 8**k)
+            for k in range(_QUOTIENT_TERMS)
+        ]
+        for v in (1, 0)
+    )
+    found: list[Fraction] = []
+    for k in range(_QUOTIENT_TERMS):
+        found.append(above[k] - sum(found[j] * below[k - j] for j in range(k)))
+    return [float(c) for c in found]
+
+
+#: the number of terms of the series of i1(x) / i0(x)
+_QUOTIENT_TERMS = 11
+_QUOTIENT = _quotient_series()
+
+
+def _log_i0_slope(m: Any, x: Any, y: Any) -> Any:
+    """i1(x) / i0(x); for large x, where terms of its derivative cancel, a series."""
+    bound = lit(x, 50 if x.type.dtype == "float64" else 8)
+    far = m.gt(m.abs(x), bound)
+    size = m.switch(far, m.abs(x), bound)
+    near = m.switch(far, 0, x)
+    series = m.sign(x) * polynomial(1 / size, _QUOTIENT)
+    return m.switch(far, series, m.i1e(near) / m.i0e(near))
+
+
+def i0_less_one(x: Any) -> Any:
+    """``i0(x) - 1`` for x of size 1 at most: its power series (DLMF 10.25.2)."""
+    w = x * x * 0.25
+    total: Any = w * (1 / 100) + 1.0
+    for k in range(9, 1, -1):
+        total = total * (w * (1 / (k * k))) + 1.0
+    return w * total
+
+
+def _log_i0_form(n: Any, x: Any) -> Any:
+    size, one = n.abs(x), n.const(1, x)
+    near = n.log1p(i0_less_one(Term(n, n.min(size, one))).value)
+    far = n.add(size, n.log(n.call("i0e", x)))
+    return n.select(n.lt(size, one), near, far)
+
+
+log_i0 = special(
+    "LogI0",
+    "log_i0",
+    "log(i0(x)), without overflow.",
+    d=_log_i0_slope,
+    domain=(-20, 20),
+    function="phintys.scalar.numeric.log_i0",
+    native=_log_i0_form,
+    leading=Leading(1, 1, lambda m, x: m.log(m.i0e(x)), lowest=1),
+    even=True,
+    zero_at_zero=True,
+    range=(0, np.inf),
+)
 kv = _general(
     "kv",
     "Modified Bessel function of the second kind",
@@ -254,6 +368,8 @@ kve = _general(
     "kve",
     "exp(y) times the modified Bessel function of the second kind",
     _kve_slope,
+    function="phintys.scalar.numeric.kve",
+    native=lambda n, v, x: _scaled_form(n, v, x, 2),
 )
 _DECAY = {"decreasing": True, "range": (0, np.inf)}
 k0 = _fixed(

@@ -9,7 +9,7 @@ import numpy as np
 from phintys.scalar import dtypes, increments, rules
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.native import Term
-from phintys.scalar.op import Inverse, binary, call, lit, polynomial, unary
+from phintys.scalar.op import Inverse, Leading, binary, call, lit, polynomial, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
 _FUNCTIONS, _SPECIAL = "phintys.scalar.numeric.", "scipy.special."
@@ -22,6 +22,7 @@ exp = unary(
     "e to the power x.",
     d=lambda m, x, y: y,
     logs={"y": lambda m, x: x},
+    leading=Leading(1, 0, lambda m, x: m.expm1(x), near=1),
     native="exp",
     inverse="log",
     increasing=True,
@@ -44,6 +45,7 @@ expm1 = unary(
     "exp(x) - 1, exact for small x.",
     function=_FUNCTIONS + "expm1",
     d=lambda m, x, y: m.exp(x),
+    logs={"log(y)": lambda m, x: x + m.log1mexp(-x)},
     native="expm1",
     inverse="log1p",
     increasing=True,
@@ -128,6 +130,21 @@ logistic_density = unary(
 )
 
 
+tanh_half = unary(
+    "TanhHalf",
+    "tanh_half",
+    "tanh(x / 2), which is sigmoid(x) - sigmoid(-x); its derivative is exact for large x.",
+    function=_FUNCTIONS + "tanh_half",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: m.logistic_density(x) * lit(x, 2),
+    native=lambda n, x: n.tanh(n.mul(n.const(0.5, x), x)),
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+    range=(-1, 1),
+)
+
+
 def _sigmoid_slope(m: Any, x: Any, y: Any) -> Any:
     return y * (1 - y) if is_complex(x.type.dtype) else m.logistic_density(x)
 
@@ -140,6 +157,7 @@ sigmoid = unary(
     d=_sigmoid_slope,
     logs={"y": lambda m, x: -m.softplus(-x), "1 - y": lambda m, x: -m.softplus(x)},
     distribution=("sigmoid", 1, 0, 1),
+    leading=Leading(0.5, 0, lambda m, x: m.tanh_half(x) * lit(x, 0.5), near=1),
     native="sigmoid",
     inverse="logit",
     increasing=True,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import binary, call, lit, polynomial, special
+from phintys.scalar.op import Leading, binary, call, lit, polynomial, special
 
 _ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 _ROOT_2, _LOG2 = math.sqrt(2), math.log(2)
@@ -161,6 +161,12 @@ log_ndtr = special(
     "log_ndtr",
     "Logarithm of ndtr(x), exact far below 0.",
     d=_log_ndtr_slope,
+    leading=Leading(
+        -0.5,
+        2,
+        lambda m, x: m.log(m.erfcx(x * lit(x, -math.sqrt(0.5)))) - lit(x, _LOG2),
+        highest=-1,
+    ),
     native=call("log_ndtr"),
     inverse="ndtri_exp",
     increasing=True,
@@ -180,6 +186,7 @@ log_erfc = special(
     "Logarithm of erfc(x), also where erfc underflows.",
     function="phintys.scalar.numeric.log_erfc",
     d=lambda m, x, y: _log_ndtr_slope(m, x * lit(x, -_ROOT_2), None) * lit(x, -_ROOT_2),
+    leading=Leading(-1, 2, lambda m, x: m.log(m.erfcx(x)), lowest=1),
     native=_log_erfc_form,
     decreasing=True,
 )

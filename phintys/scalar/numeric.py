@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import increments
-from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
+from phintys.scalar.bessel import (
+    LARGEST_SCALED,
+    LONG_ARGUMENT,
+    LONG_ORDER,
+    i0_less_one,
+    scaled_far,
+)
 from phintys.scalar.broadcasting import broadcast_shapes, broadcast_to
 
 
@@ -56,6 +62,11 @@ def sigmoid(x: Any) -> Any:
     return np.where(x < 0, small, np.ones_like(small)) / (1 + small)
 
 
+def tanh_half(x: Any) -> Any:
+    """``tanh(x / 2)``."""
+    return np.tanh(x / 2)
+
+
 def logistic_density(x: Any) -> Any:
     """``exp(-x) / (1 + exp(-x))**2``, with an exponential that cannot overflow."""
     small = np.exp(-np.abs(x))
@@ -68,6 +79,15 @@ def log_erfc(x: Any) -> Any:
 
     near = np.log1p(-special.erf(x))
     return np.where(np.less(x, 1), near, special.log_ndtr(-math.sqrt(2) * x) + math.log(2))
+
+
+def log_i0(x: Any) -> Any:
+    """The logarithm of ``i0(x)``; it is 0 at 0."""
+    from scipy import special
+
+    size = np.abs(x)
+    near = np.log1p(i0_less_one(np.minimum(size, 1)))
+    return np.where(np.less(size, 1), near, size + np.log(special.i0e(x)))
 
 
 def log_cosh(x: Any) -> Any:
@@ -222,6 +242,34 @@ def yv(v: Any, x: Any) -> Any:
     turned = np.select([n % 4 == 0, n % 4 == 1, n % 4 == 2], [sin, -cos, -sin], cos)
     turned = np.where((v < 0) & (n % 2 == 1), -turned, turned)
     return np.where(far, np.sqrt(2 / np.pi / z / rest) * turned, near).astype(near.dtype)
+
+
+def ive(v: Any, x: Any) -> Any:
+    """``exp(-|x|) iv(v, x)``; SciPy's is NaN for large x, where a series takes its place."""
+    from scipy import special
+
+    near, far, series = _scaled_bessel(special.ive, v, np.abs(x), x, 1)
+    sign = np.where(v % 2 == 0, 1, np.where(v % 2 == 1, -1, np.nan))
+    return np.where(far, np.where(np.less(x, 0), sign * series, series), near).astype(near.dtype)
+
+
+def kve(v: Any, x: Any) -> Any:
+    """``exp(x) kv(v, x)``; SciPy's is NaN for large x, where a series takes its place."""
+    from scipy import special
+
+    if np.asarray(x).dtype.kind == "c":
+        return special.kve(v, x)
+    near, far, series = _scaled_bessel(special.kve, v, x, x, 2)
+    return np.where(far, series, near).astype(near.dtype)
+
+
+def _scaled_bessel(function: Any, v: Any, size: Any, x: Any, kind: int) -> tuple[Any, Any, Any]:
+    """SciPy's function, where it is NaN, and the series for there."""
+    far = size > LARGEST_SCALED
+    order = np.where(far, np.abs(v), 0).astype(np.float64)
+    z = np.where(far, size, LARGEST_SCALED).astype(np.float64)
+    near = function(v, np.where(far, 1, x).astype(np.asarray(x).dtype))
+    return near, far, scaled_far(np.exp, np.sqrt, np.arcsinh, order, z, kind)
 
 
 def gammal(k: Any, x: Any) -> Any:

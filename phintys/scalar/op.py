@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,20 @@ class Inverse:
     of: Any
 
 
+class Leading(NamedTuple):
+    """A function is ``coefficient * x**power + rest(m, x)`` for ``lowest < x < highest``.
+
+    Where ``x`` is of size ``near`` or larger, the rest may cancel the leading part.
+    """
+
+    coefficient: float
+    power: int
+    rest: Callable[..., Any]
+    lowest: float = -np.inf
+    highest: float = np.inf
+    near: float = np.inf
+
+
 class ScalarOp(Op):
     """An op on scalars: a function of ``nin`` numbers with one result (several for `Composite`).
 
@@ -108,6 +122,9 @@ class ScalarOp(Op):
     #: distribution function F of the standard normal (``"ndtr"``) or logistic (``"sigmoid"``); see
     #: `phintys.tensor.tails`
     distribution: tuple[str, float, float, float] | None = None
+    #: a part of the function that may be much larger than the rest, so that a sum of both cancels;
+    #: see `phintys.tensor.leading`
+    leading: Leading | None = None
     #: why there is no derivative, if ``d`` is None and the result is continuous
     not_differentiable: str = ""
     #: the name of a native instruction, or a function ``native(n, *inputs)`` that builds the result
@@ -619,7 +636,7 @@ class BinaryBitOp(BinaryScalarOp):
 #: The fields of a row that become class attributes; all others are facts.
 _FIELDS = {
     *("nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"),
-    *("compute", "output_dtypes", "connection_pattern", "logs", "distribution"),
+    *("compute", "output_dtypes", "connection_pattern", "logs", "distribution", "leading"),
 }
 _PLAIN = {"rule", "d", "native"}
 
@@ -658,7 +675,7 @@ def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
         the base class
     domain, range
         facts: intervals ``(lo, hi)`` on which it is defined and differentiable, and of its values
-    logs, distribution
+    logs, distribution, leading
         see `ScalarOp`
     inverse
         fact: the name of ``g`` with ``g(f(x)) == x`` on the domain

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import Inverse, binary, lit, polynomial, unary
+from phintys.scalar.op import Inverse, Leading, binary, lit, polynomial, unary
 
 _LOG2 = math.log(2)
 
@@ -32,6 +32,7 @@ cos = unary(
     "cos",
     "Cosine of an angle in radians.",
     d=lambda m, x, y: -m.sin(x),
+    leading=Leading(1, 0, lambda m, x: m.cosm1(x)),
     native="cos",
     even=True,
     range=(-1, 1),
@@ -160,7 +161,7 @@ log_cosh = unary(
     "log(cosh(x)), without overflow.",
     function="phintys.scalar.numeric.log_cosh",
     rule=rules.inexact_real,
-    d=lambda m, x, y: m.tanh(x),
+    d=lambda m, x, y: m.tanh_half(2 * x),
     native=_log_cosh_form,
     even=True,
     zero_at_zero=True,

@@ -6,7 +6,7 @@ much larger than the difference, does not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +15,14 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import constant
-from phintys.tensor.elemwise import DimShuffle, function_of, functions
+from phintys.tensor.elemwise import DimShuffle, cast, function_of, functions
 from phintys.tensor.variable import TensorConstant
 
 #: Parts of an expression that are looked at, at most, and terms into which it is expanded.
 MOST_PARTS, MOST_TERMS = 40, 8
+
+#: The exponential of a smaller number, multiplied by two numbers in range, is 0.
+LEAST = -2000.0
 
 #: Functions that are products of powers of their arguments: the power of each argument.
 _PRODUCTS: dict[str, tuple[int, ...]] = {
@@ -60,14 +63,35 @@ class Term(NamedTuple):
 
 
 def difference(x: Variable, y: Variable) -> Variable:
-    """``x - y``, without the terms that are in both; it may have fewer axes."""
+    """``x - y``, without the terms that are in both; it may have fewer axes.
+
+    Multiples of powers with the same exponent are apart by a function of their ratio.
+    """
     found = simpler_difference(x, y)
-    return functions.sub(x, y) if found is None else found[1]
+    if found is not None:
+        return found[1]
+    names: Names = []
+    first, second = expanded(x, names) or [], expanded(y, names) or []
+    powers = [a.of for t in (*first, *second) for a in t.powers if function_of(a.of)[0] == "pow"]
+    if not len(first) == len(second) == 1 or len(powers) != 2:
+        return functions.sub(x, y)
+    return sum_of_terms([*first, *(Term(-t.factor, t.powers) for t in second)])
+
+
+def log_of_quotient(x: Variable, y: Variable) -> Variable:
+    """``x - y``, the logarithm of ``exp(x) / exp(y)``: -inf where the quotient does not count.
+
+    So where ``exp(x)`` is 0, and below `LEAST`, where derivatives are 0 too.
+    """
+    apart = difference(x, y)
+    nothing = functions.or_(functions.eq(x, -np.inf), functions.lt(apart, LEAST))
+    return functions.switch(nothing, -np.inf, apart)
 
 
 def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
     """``x - y`` without the terms that are in both, and how many remain; None if no term is."""
-    first, second = expanded(x), expanded(y)
+    names: Names = []
+    first, second = expanded(x, names), expanded(y, names)
     if first is None or second is None:
         return None
     rest = {t.key: t for t in first}
@@ -78,14 +102,14 @@ def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
     remaining = [t for t in rest.values() if t.factor != 0]
     if not remaining or len(remaining) == len(first) + len(second):
         return None
-    return len(remaining), _sum_of(remaining)
+    return len(remaining), sum_of_terms(remaining)
 
 
 def simplified(x: Variable) -> Variable:
     """``x`` without the terms that cancel; ``x`` itself if none does."""
     terms = expanded(x) or []
     remaining = [t for t in terms if t.factor != 0]
-    return _sum_of(remaining) if 0 < len(remaining) < len(terms) else x
+    return sum_of_terms(remaining) if 0 < len(remaining) < len(terms) else x
 
 
 def is_negative(x: Variable) -> bool:
@@ -94,9 +118,48 @@ def is_negative(x: Variable) -> bool:
     return found is not None and all(t.factor < 0 for t in found)
 
 
-def expanded(x: Variable) -> list[Term] | None:
-    """Different terms whose sum ``x`` is; None if these are many."""
-    steps = list(_steps(x))
+#: Variables that stand for all that are computed in the same way.
+Names = list[Variable]
+
+
+def name_of(v: Variable, names: Names, kept: Container[Variable] = ()) -> Variable:
+    """The variable of ``names`` that is computed as ``v`` is; ``v``, which is added, if none is.
+
+    Variables ``kept`` are only equal to themselves.
+    """
+    if v.owner is None or v in kept:
+        return v
+    found = next((w for w in names if are_equal(v, w, kept)), None)
+    if found is None:
+        names.append(v)
+    return v if found is None else found
+
+
+def are_equal(v: Variable, w: Variable, kept: Container[Variable] = ()) -> bool:
+    """Whether two variables are the same function of the same variables; False for large ones."""
+    stack = [(v, w)]
+    for _ in range(MOST_PARTS):
+        if not stack:
+            return True
+        v, w = stack.pop()
+        if v is w or (v.type == w.type and number(v) is not None and number(v) == number(w)):
+            continue
+        made, other = v.owner, w.owner
+        if v in kept or w in kept or made is None or other is None or made.op != other.op:
+            return False
+        if made.nin != other.nin or made.outputs.index(v) != other.outputs.index(w):
+            return False
+        stack += zip(made.inputs, other.inputs, strict=True)
+    return False
+
+
+def expanded(x: Variable, names: Names | None = None) -> list[Term] | None:
+    """Different terms whose sum ``x`` is; None if these are many.
+
+    Variables that are computed in the same way are one, that of ``names``.
+    """
+    names = [] if names is None else names
+    steps = list(_steps(x, names))
     if steps[-1] is not None:
         return None
     found: dict[frozenset[tuple[Atom, int]], Term] = {}
@@ -107,15 +170,7 @@ def expanded(x: Variable) -> list[Term] | None:
     return list(found.values()) if len(found) <= MOST_TERMS else None
 
 
-def looked_through(x: Variable) -> tuple[list[Variable], list[Variable]]:
-    """The variables that `expanded` looks at: those that it expands, and the atoms."""
-    steps = list(_steps(x))
-    atoms = [a.of for step in steps if isinstance(step, Term) for a in step.powers]
-    known = set(atoms)
-    return [step for step in steps if isinstance(step, Variable) and step not in known], atoms
-
-
-def _steps(x: Variable) -> Iterator[Term | Variable | None]:
+def _steps(x: Variable, names: Names) -> Iterator[Term | Variable | None]:
     """Terms whose sum ``x`` is, between the variables that are looked at; None at the end."""
     stack: list[tuple[Term, list[tuple[Atom, int]]]] = [(Term(1.0, {}), [(Atom(x), 1)])]
     for _ in range(MOST_PARTS):
@@ -125,14 +180,14 @@ def _steps(x: Variable) -> Iterator[Term | Variable | None]:
         term, left = stack.pop()
         if left:
             yield left[-1][0].of
-            stack += _one_step(term, left)
+            stack += _one_step(term, left, names)
         else:
             yield term
     yield x
 
 
 def _one_step(
-    term: Term, left: list[tuple[Atom, int]]
+    term: Term, left: list[tuple[Atom, int]], names: Names
 ) -> list[tuple[Term, list[tuple[Atom, int]]]]:
     """``term`` times powers of expressions, of which the last one is expanded by one step."""
     (v, moves), power = left.pop()
@@ -154,7 +209,7 @@ def _one_step(
         sign = -1 if name == "neg" and power % 2 else 1
         more = [(Atom(w, moves), power * p) for w, p in zip(inputs, each, strict=True)]
         return [(Term(sign * factor, powers), [*left, *reversed(more)])]
-    atom = Atom(v, moves)
+    atom = Atom(name_of(v, names), moves)
     counted = {**powers, atom: powers.get(atom, 0) + power}
     return [(Term(factor, {a: p for a, p in counted.items() if p}), left)]
 
@@ -191,37 +246,70 @@ def coefficient(x: Variable) -> tuple[float, Variable]:
             return factor, x
 
 
-def _sum_of(terms: Sequence[Term]) -> Variable:
-    """The sum of terms, of which common factors are taken out."""
+def sum_of_terms(terms: Sequence[Term], dtype: str = "") -> Variable:
+    """The sum of terms, of which common factors are taken out; there is one at least.
+
+    It is computed in ``dtype``, or in that of the atoms.
+    """
+    given = [dtype] if dtype else [a.of.type.dtype for t in terms for a in t.powers]
+    one = constant(np.asarray(1, dtypes.float_of(dtypes.upcast(*(given or ["float64"])))))
     first = terms[0].powers
     common = {v: p for v, p in first.items() if all(t.powers.get(v) == p for t in terms)}
     sizes = {abs(t.factor) for t in terms}
     size = sizes.pop() if len(sizes) == 1 else 1.0
     rests = [{v: p for v, p in t.powers.items() if v not in common} for t in terms]
+    powers = _difference_of_powers([Term(t.factor, r) for t, r in zip(terms, rests, strict=True)])
+    if powers is not None:
+        return _product(size, common, one, [powers])
     total: Variable | None = None
     for t, rest in zip(terms, rests, strict=True):
-        value = _product(abs(t.factor) / size, rest)
+        value = _product(abs(t.factor) / size, rest, one)
         if t.factor < 0:
             total = functions.neg(value) if total is None else functions.sub(total, value)
         else:
             total = value if total is None else functions.add(total, value)
     assert total is not None, "there are terms"
-    return _product(size, common, [total])
+    return _product(size, common, one, [] if total is one else [total])
 
 
-def _product(factor: float, powers: Powers, others: Sequence[Variable] = ()) -> Variable:
-    """A number times powers of atoms, and times other variables."""
-    above = [*others, *(_power(a, p) for a, p in powers.items() if p > 0)]
-    below = [_power(a, -p) for a, p in powers.items() if p < 0]
-    if factor != 1 or not above:
-        given = [v.type.dtype for v in (*above, *below)] or ["float64"]
-        above.append(constant(np.asarray(factor, dtypes.float_of(dtypes.upcast(*given)))))
-    top = functions.mul(*above) if len(above) > 1 else above[0]
+def _difference_of_powers(terms: Sequence[Term]) -> Variable | None:
+    """``x**b - y**b`` times the sign of the first term, if the terms are two such powers.
+
+    For positive x and y it is ``y**b * expm1(b * log1p((x - y) / y))``.
+    """
+    if len(terms) != 2 or terms[0].factor != -terms[1].factor:
+        return None
+    atoms = [a.value() for t in terms for a, p in t.powers.items() if p == 1]
+    if len(atoms) != 2 or any(len(t.powers) != 1 for t in terms):
+        return None
+    (first, above), (second, below) = (function_of(v) for v in atoms)
+    if (first, second) != ("pow", "pow") or above[1] is not below[1]:
+        return None
+    x, y, exponent = above[0], below[0], above[1]
+    step = difference(x, y)
+    positive = functions.and_(functions.gt(x, 0), functions.gt(y, 0))
+    base = functions.switch(positive, y, 1)
+    ratio = functions.log1p(functions.true_div(functions.switch(positive, step, 0), base))
+    growth = functions.expm1(functions.mul(exponent, ratio))
+    stable = functions.mul(functions.pow(base, exponent), growth)
+    found = functions.switch(positive, stable, functions.sub(*atoms))
+    return found if terms[0].factor > 0 else functions.neg(found)
+
+
+def _product(
+    factor: float, powers: Powers, one: Variable, others: Sequence[Variable] = ()
+) -> Variable:
+    """A number times powers of atoms, and times other variables; ``one`` is 1 in its dtype."""
+    above = [*others, *(_power(a, p, one) for a, p in powers.items() if p > 0)]
+    below = [_power(a, -p, one) for a, p in powers.items() if p < 0]
+    if factor != 1:
+        above.append(number_like(factor, one))
+    top = one if not above else functions.mul(*above) if len(above) > 1 else above[0]
     if not below:
         return top
     return functions.true_div(top, functions.mul(*below) if len(below) > 1 else below[0])
 
 
-def _power(atom: Atom, power: int) -> Variable:
-    v = atom.value()
+def _power(atom: Atom, power: int, one: Variable) -> Variable:
+    v = cast(atom.value(), one.type.dtype)  # products of integers would wrap
     return v if power == 1 else functions.sqr(v) if power == 2 else functions.pow(v, power)

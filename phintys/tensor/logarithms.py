@@ -11,10 +11,10 @@ whatever else is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
-from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import coefficient
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
@@ -32,7 +32,6 @@ from phintys.tensor.scaled import (
     stated_log,
     sum_of,
 )
-from phintys.tensor.tails import parts_of_interval
 
 #: Another form of the result of a node, from the nodes that compose its first input.
 Form = Callable[[Apply, Sequence[Apply]], Variable | None]
@@ -87,20 +86,35 @@ def differentiated_power(node: Apply, kept: Container[Variable]) -> OtherForm | 
 
 
 def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm | None:
-    nodes = _region(node.inputs[0], kept)
-    result = form(node, nodes)
+    result = form(node, _region(node.inputs[0], kept))
     if result is None:
         return None
-    known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
-    known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
-    expanded, atoms = _intervals(nodes)
-    known.update(atoms)
-    used = ancestors([result], blockers=known)
-    leaves = [v for v in used if v in known]
-    inner = [v for v in _below(node.inputs[0], set(leaves)) if v in kept]
-    if any(v in kept for v in expanded) or any(v in leaves for w in inner for v in _below(w, ())):
-        return None
-    return OtherForm(result, leaves)
+    found = computed_from(result, node, (), kept)
+    leaves = set(found.leaves)
+    made = [v.owner for v in variables_below(node.inputs) if v in kept and v.owner is not None]
+    if any(not leaves.isdisjoint(variables_below(m.inputs)) for m in made):
+        return None  # what a variable that is kept is computed from counts through it alone
+    inner = [v for v in variables_below(node.inputs, leaves) if v in kept]
+    reached = variables_below(found.leaves) if inner else {}
+    return found if all(v in reached for v in inner) else None
+
+
+def computed_from(
+    result: Variable, node: Apply, through: Collection[Variable], kept: Container[Variable]
+) -> OtherForm:
+    """``result``, which equals that of ``node``, with the leaves from which it is computed.
+
+    These are variables of the graph of ``node``, but not those of ``through`` unless in ``kept``.
+    """
+    known = set(variables_below(node.inputs)).difference(through)
+    found: dict[Variable, bool] = {}
+    stack = [result]
+    while stack:
+        v = stack.pop()
+        if v not in found:
+            found[v] = v in known or v in kept or v.owner is None
+            stack += [] if v.owner is None or found[v] else v.owner.inputs
+    return OtherForm(result, [v for v, leaf in found.items() if leaf])
 
 
 def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
@@ -110,7 +124,7 @@ def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
     logarithm, positive = found
     stable = functions.exp(functions.mul(node.inputs[1], logarithm))
     return (
-        _spread_power(stable, node) if positive is None else _beside_written(positive, stable, node)
+        like_result(stable, node) if positive is None else _beside_written(positive, stable, node)
     )
 
 
@@ -118,7 +132,7 @@ def _beside_written(where: Variable, stable: Variable, node: Apply) -> Variable:
     """``stable`` where a condition holds, and elsewhere the power of ``node``."""
     x, p = node.inputs
     written = functions.pow(functions.switch(where, 1, x), p)
-    return _spread_power(functions.switch(where, stable, written), node)
+    return like_result(functions.switch(where, stable, written), node)
 
 
 def _power_parts(node: Apply, region: Sequence[Apply]) -> tuple[Variable, Variable | None] | None:
@@ -140,30 +154,28 @@ def _power_parts(node: Apply, region: Sequence[Apply]) -> tuple[Variable, Variab
     return logarithm, positive
 
 
-def _spread_power(found: Variable, node: Apply) -> Variable:
+def like_result(found: Variable, node: Apply) -> Variable:
     """A result in the dtype and shape of ``node``."""
     for v in node.inputs:
         found = spread(found, v)
     return cast(found, node.outputs[0].type.dtype)
 
 
-def _intervals(nodes: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
-    """What is looked through for the lengths of intervals, and from what they are computed."""
-    sums = [node.outputs[0] for node in nodes if scalar_op_name(node) in ("add", "sub")]
-    found = [parts_of_interval(v) for v in sums]
-    return [v for part in found for v in part[0]], [v for part in found for v in part[1]]
+def variables_below(
+    start: Iterable[Variable], stop: Container[Variable] = ()
+) -> dict[Variable, None]:
+    """Variables and what they are computed from, the nearest first; at most `MOST_NODES`.
 
-
-def _below(x: Variable, stop: Container[Variable]) -> list[Variable]:
-    """``x`` and what it is computed from, but for what only ``stop`` is; at most `MOST_NODES`."""
+    What only those of ``stop`` are computed from is not looked at, nor these.
+    """
     found: dict[Variable, None] = {}
-    stack = [x]
-    while stack and len(found) < MOST_NODES:
-        v = stack.pop()
+    queue = deque(start)
+    while queue and len(found) < MOST_NODES:
+        v = queue.popleft()
         if v not in found and v not in stop:
             found[v] = None
-            stack += v.owner.inputs if v.owner is not None else []
-    return list(found)
+            queue.extend(v.owner.inputs if v.owner is not None else ())
+    return found
 
 
 def _result(node: Apply, region: Sequence[Apply]) -> Variable | None:
@@ -363,6 +375,4 @@ def _gains(nodes: Sequence[Apply]) -> dict[Variable, Gain]:
     return found
 
 
-for _name in LOGARITHMS:
-    differentiated_as(getattr(functions, _name), differentiated_form)
 differentiated_as(functions.pow, differentiated_power)

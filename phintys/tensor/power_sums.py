@@ -15,7 +15,7 @@ import numpy as np
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
-from phintys.tensor.apart import number, number_like
+from phintys.tensor.apart import log_of_quotient, number, number_like
 from phintys.tensor.elemwise import function_of, functions
 
 #: Parts of a sum that are looked at, at most.
@@ -167,7 +167,6 @@ def _of_two_opposite(
     assert second is not None, "there is one number at most"
     gap = second
     if first is not None:
-        apart = functions.sub(second, first)
-        gap = functions.switch(functions.eq(second, -np.inf), -np.inf, apart)
+        gap = log_of_quotient(second, first)
     part = functions.neg(functions.expm1(gap))
     return first, functions.mul(*scale, part) if scale else part

@@ -19,7 +19,7 @@ import numpy as np
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
-from phintys.tensor.apart import coefficient, number
+from phintys.tensor.apart import coefficient, log_of_quotient, number
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
@@ -31,6 +31,7 @@ from phintys.tensor.elemwise import (
     functions,
     scalar_op_name,
 )
+from phintys.tensor.exponential_sums import exponential_sum, is_exponential_sum
 from phintys.tensor.index_ops import AdvancedSubtensor, Subtensor
 from phintys.tensor.join import Join
 from phintys.tensor.power_sums import is_power_sum, power_sum
@@ -295,6 +296,8 @@ def _recognized(node: Apply, more: float = 0.0) -> Scaled | None:
 
 def _of_powers(node: Apply, more: float) -> Scaled | None:
     found = power_sum(node.outputs[0], more)
+    if found is None and more == 0:
+        found = exponential_sum(node.outputs[0])
     if found is None:
         return None
     exponent, factor, positive, written = found
@@ -357,7 +360,7 @@ def _of_two(first: Term, second: Term) -> Scaled | None:
         return _of_two_positive(x, y)
     apart = functions.neg(x) if y is None and x is not None else y
     if x is not None and y is not None:
-        apart = functions.switch(functions.eq(y, -math.inf), -math.inf, functions.sub(y, x))
+        apart = log_of_quotient(y, x)
     return None if apart is None else Scaled(x, functions.neg(functions.expm1(apart)))
 
 
@@ -394,7 +397,8 @@ def stated_with_one(one: float, x: Variable) -> Scaled | None:
 
 def _gain_of_sum(node: Apply) -> Gain:
     """That of a sum whose logarithm is known: a probability, powers, a number and a function."""
-    if is_probability(node.outputs[0]) or is_power_sum(node.outputs[0]):
+    (out,) = node.outputs
+    if is_probability(out) or is_power_sum(out) or is_exponential_sum(out):
         return Gain.OF_SUM
     if len(node.inputs) != 2:
         return Gain.NOTHING

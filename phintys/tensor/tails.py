@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, coefficient, difference, looked_through, number, number_like
+from phintys.tensor.apart import Atom, coefficient, difference, number, number_like
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions
 
 #: Parts of a sum that are looked at, at most.
@@ -107,18 +107,6 @@ def _negated(x: Variable) -> Variable | None:
     if name == "mul" and len(inputs) == 2 and number(inputs[0]) == -1:
         return inputs[1]
     return None
-
-
-def parts_of_interval(x: Variable) -> tuple[list[Variable], list[Variable]]:
-    """What is looked through for the length of the interval whose `probability` is ``x``.
-
-    The variables that are expanded, and those from which the length is computed.
-    """
-    found = _shares(x)
-    if found is None or len(found[1]) != 2:
-        return [], []
-    first, second = (looked_through(share.at) for share in found[1])
-    return [*first[0], *second[0]], [*first[1], *second[1]]
 
 
 def _of_tail(rest: float, share: Share) -> Probability | None:

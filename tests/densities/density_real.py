@@ -79,14 +79,21 @@ def asymmetric_laplace_log(pt: System, x: Expr, m: Expr, b: Expr, k: Expr) -> Ex
     return pt.log(b / (k + k**-1)) + -d * b * sign * k**sign
 
 
-def exgaussian_switch(pt: System, x: Expr, m: Expr, s: Expr, nu: Expr) -> Expr:
-    left = (
+def log_ndtr_erfcx(pt: System, z: Expr) -> Expr:
+    return pt.switch(
+        z < -1.0,
+        pt.log(pt.erfcx(-z / SQRT_2) / 2.0) - z**2 / 2.0,
+        pt.log1p(-pt.erfc(z / SQRT_2) / 2.0),
+    )
+
+
+def exgaussian_erfcx(pt: System, x: Expr, m: Expr, s: Expr, nu: Expr) -> Expr:
+    return (
         -pt.log(nu)
         + (m - x) / nu
         + 0.5 * (s / nu) ** 2
-        + pt.log(ndtr(pt, (x - (m + s**2 / nu)) / s))
+        + log_ndtr_erfcx(pt, (x - (m + s**2 / nu)) / s)
     )
-    return pt.switch(nu > 0.05 * s, left, normal_log(pt, x, m, s))
 
 
 def exgaussian_truth(mp: System, x: Expr, m: Expr, s: Expr, nu: Expr) -> Expr:
@@ -305,7 +312,7 @@ LOCATED = [
         "x real, m real, s positive, nu positive",
         exgaussian_truth,
         {
-            "switch": exgaussian_switch,
+            "erfcx": exgaussian_erfcx,
             "sum": lambda pt, x, m, s, nu: (
                 -pt.log(nu)
                 + (m - x) / nu

@@ -52,6 +52,23 @@ CASES = {
     "log(x / (x + exp(-30)))": (lambda m, x: m.log(x / (x + m.exp(-30))), (1e-3, 0.5, 1e9)),
     "(x / exp(90 x))**(0.1 / x)": (lambda m, x: (x / m.exp(90 * x)) ** (0.1 / x), (0.5, 3, 30)),
     "log(sinh(x))": (lambda m, x: m.log(m.sinh(x)), (1e-3, 1, 15)),
+    "log(expm1(x))": (lambda m, x: m.log(m.expm1(x)), (1e-3, 1, 800)),
+    "square of a tail": (
+        lambda m, x: x**2 / 2 + 3 * x + m.log(0.5 * m.erfc((x + 3) * 0.5**0.5)),
+        (-20, -3, 0, 5, 100),
+    ),
+    "log(i0(x)) and a square": (
+        lambda m, x: m.log(_i0(m, 3 * x)) - 0.5 * (x**2 + 9),
+        (1e-3, 0.5, 3, 1e3),
+    ),
+    "polynomial over x": (lambda m, x: (x - 3) ** 2 / (2 * x), (1e-12, 0.5, 3, 1e9)),
+    "a constant beside exp": (lambda m, x: x - m.exp(x), (-1e-20, 0, 1e-9, 3)),
+    "a constant beside sigmoid": (lambda m, x: x / 2 - m.log(1 + m.exp(x)), (-1e-20, 1e-9, 3)),
+    "x**2 / exp(3 x)": (lambda m, x: (7 / m.exp(3 * x)) ** 2, (-50, 0, 300)),
+    "product of complements": (
+        lambda m, x: m.log(1 - (1 - m.exp(-x)) * (1 - m.exp(-2 * x))),
+        (1e-3, 1, 50),
+    ),
 }
 
 
@@ -134,6 +151,19 @@ def test_intermediate_variables():
     np.testing.assert_allclose(found[0], -rest, rtol=1e-12)
     np.testing.assert_allclose(found[1], 1 / rest - 1, rtol=1e-12)
     np.testing.assert_allclose(found[2:4], 2 * np.array(found[4:6]), rtol=1e-12)
+
+
+def test_intermediate_variables_of_sums():
+    """They count, also those that a polynomial looks through, or that are computed twice."""
+    x, m = pt.dvector("x"), pt.dscalar("m")
+    z, again = x - m, x - m
+    total = (z**2 / 2 - m * z + pt.log(0.5 * pt.erfc((z - m) / 2**0.5)) + again * z).sum()
+    outputs = grad(total, [z, again, x])
+    found = phintys.function([x, m], outputs)([-9.0, 2.0, 11.0], 0.5)
+    expected = phintys.function([x, m], outputs, mode="FAST_COMPILE")([-9.0, 2.0, 11.0], 0.5)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(found[1], [-9.5, 1.5, 10.5], rtol=1e-12)
+    np.testing.assert_allclose(found[0] + found[1], found[2], rtol=1e-12)
 
 
 def test_powers_at_zero():

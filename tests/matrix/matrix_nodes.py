@@ -38,6 +38,7 @@ from phintys.loop.ctc import ConnectionistTemporalClassification
 from phintys.planned import Planned
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
+from phintys.tensor.as_written import as_written
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.debugging import PdbBreakpoint, Print
@@ -163,6 +164,7 @@ MORE = {
     "barriers": lambda x, v, n: [
         *(getattr(barriers, f)(x) for f in ("disconnected_grad", "zero_grad", "undefined_grad")),
         *(barriers.grad_clip(x, -1, 1), barriers.grad_scale(x, 2), assume(x, symmetric=False)),
+        *(barriers.known_slopes(x, [x, x + 1], [x**2, x]), as_written(x)),
     ],
     "slices": lambda x, v, n: [x[n:], x[::n, 1:-1], v[-n:n:-1], x[:, 1], v[:: -n]],
     "reshape": lambda x, v, n: [x.reshape((-1,)), x.reshape((x.shape[1], -1)), v.reshape((1, -1))],
@@ -380,6 +382,8 @@ CONTROL = {
     "PdbBreakpoint": (lambda x, y: pt.add(*PdbBreakpoint("here")(x[0] < 0, x, y)), [V, W]),
     "DeepCopyOp": (lambda x: barriers.deep_copy_op(x), [V]),
     "GradScale": (lambda x: barriers.grad_scale(x, 1.0), [V]),
+    "KnownSlopes": (lambda x: barriers.known_slopes(x, [x], [pt.ones_like(x)]), [V]),
+    "AsWritten": (lambda x: as_written(x), [V]),
     "SpecifyAssumptions": (lambda x: assume(x, diagonal=False), [M]),
 }
 PRODUCTS = {

@@ -35,7 +35,7 @@ LENIENT = """
     LogSoftmax LogSumExp Softmax MakeVector ScalarFromTensor TensorFromScalar Shape Shape_i SortOp
     ArgSortOp ExtractDiag Fourier LU Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
     GradScale SomeTrue BlockDiagonal KroneckerProduct PivotToPermutations SpecifyAssumptions
-    Unbroadcast
+    Unbroadcast KnownSlopes AsWritten
 """
 #: ops that give a length as a variable, so that their rule does not know it
 BY_VARIABLES = ("ChoiceWithoutReplacement",)

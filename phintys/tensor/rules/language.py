@@ -9,6 +9,7 @@ from phintys.gradient.barriers import ViewOp
 from phintys.graph.variable import Variable
 from phintys.rewriting.rule import Rule, equation, set_pattern_defaults
 from phintys.scalar.op import TABLE
+from phintys.tensor.as_written import AsWritten
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
@@ -37,7 +38,8 @@ from phintys.tensor.type import TensorType
 
 #: The op classes that patterns can name.
 OPS: tuple[type, ...] = (
-    *(AdvancedIncSubtensor, AdvancedSubtensor, All, Alloc, Any_, Argmax, CAReduce, DimShuffle),
+    *(AdvancedIncSubtensor, AdvancedSubtensor, All, Alloc, Any_, Argmax, AsWritten, CAReduce),
+    DimShuffle,
     *(Blockwise, Dot, Einsum, Elemwise),
     *(IncSubtensor, Join, LogSoftmax, LogSumExp, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
     *(ScalarFromTensor, Shape, Softmax, SpecifyShape, Split, Subtensor, Sum, TensorFromScalar),

@@ -12,6 +12,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
+from phintys.tensor.leading import without_leading_parts
 from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm, stable_power
 from phintys.tensor.power_sums import is_written
 from phintys.tensor.rules.language import stable
@@ -24,6 +25,7 @@ from phintys.tensor.rules.match import (
     negated,
     number,
     opposite,
+    some,
 )
 from phintys.tensor.variable import TensorVariable
 
@@ -75,7 +77,7 @@ SPECIAL_FUNCTIONS = [
     stable("-1 + erf(x) -> -1 * erfc(x)", "local_erf_minus_one"),
     stable("1 + -1 * erfc(x) -> erf(x)", "local_one_minus_erfc"),
     stable("-1 + erfc(x) -> -1 * erf(x)", "local_one_minus_erfc"),
-    stable("log(i0(x)) -> log(i0e(x)) + abs(x)", "local_log_iv", law="finite"),
+    stable("log(i0(x)) -> log_i0(x)", "local_log_iv", law="finite"),
     stable("i1(x) / i0(x) -> i1e(x) / i0e(x)"),
     stable("(y / i0(x)) * i1(x) -> y * (i1e(x) / i0e(x))"),
     stable("log(iv(v, x)) -> log(ive(v, x)) + abs(x)", "local_log_iv", "orders", law="finite"),
@@ -182,6 +184,36 @@ def logarithm_of_scaled(ctx: Context, node: Apply) -> Replacement:
 def power_of_scaled(ctx: Context, node: Apply) -> Replacement:
     """Applies where the base has an exponent; see `phintys.tensor.logarithms`."""
     return stable_power(node)
+
+
+@rule(
+    "log_ndtr(x) + x**2 / 2 -> log(erfcx(-x / 2**0.5) / 2)",
+    ops=[TABLE["add"]],
+    where=some(
+        "mul",
+        "true_div",
+        "sqr",
+        "switch",
+        *(name for name, row in TABLE.items() if row.leading is not None),
+    ),
+    phase="stabilize",
+    law="accurate",
+    tested_on=(
+        "log_ndtr(x) + 0.5 * sqr(x)",
+        "log_ndtr(x - y) - x * y + 0.5 * sqr(y)",
+        "0.5 * sqr(x + y) - 2 * log_ndtr(x) - sqr(x)",
+        "log_erfc(x + y) + sqr(x)",
+        "log_i0(x * y) - 0.5 * sqr(x) - 0.5 * sqr(y)",
+        "1 + sqr(x) - 2 * x * cos(y)",
+        "sqr(x) + switch(lt(x, y), z - sqr(x), log_ndtr(z))",
+        "x * (y - 1) + x",
+        "z * x**y - z | positive",
+        "sqr(x - y) - sqr(y)",
+    ),
+)
+def sum_without_leading_parts(ctx: Context, node: Apply) -> Replacement:
+    """Applies where terms cancel the leading part of a function; see `phintys.tensor.leading`."""
+    return without_leading_parts(node)
 
 
 @rule(

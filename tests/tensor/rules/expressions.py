@@ -18,6 +18,7 @@ from phintys.rewriting import RuleSet, rewrite_graph
 from phintys.rewriting.check import rewritten
 from phintys.scalar.type import scalar_type
 from phintys.tensor import elemwise, special
+from phintys.tensor.as_written import as_written
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 from phintys.tensor.einsum import einsum_op
@@ -87,6 +88,7 @@ FUNCTIONS = {
     "Named": lambda name: Named(elemwise.TABLE[name]),
     "Blockwise": Blockwise,
     "Dot": Dot,
+    "as_written": as_written,
     "einsum_op": einsum_op,
     "ProdOthers": ProdOthers,
     "SpecifyShape": SpecifyShape,
