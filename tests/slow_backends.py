@@ -4,8 +4,9 @@ A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=fu
 that are named on the command line, all of them run.  Otherwise tests that have many run some: on C
 and JAX a share, chosen by the hash of the case's name, so that other cases may come and go; on
 NUMBA those that ``numba_cases.txt`` names, and those that are the only ones of their tests, except
-if it says ``not``; of a test that it says ``not`` of, none.  ``make test`` runs one case of each test on C and on JAX, if not all are marked
-``rest``, and leaves all others to ``make test-rest``.  Cases marked ``full`` do not run either.
+if it says ``not``; of a test that it says ``not`` of, none.  ``make test`` runs one case of each
+test on C and on JAX, if not all are marked ``rest``, and leaves all others to ``make test-rest``.
+Cases marked ``full`` do not run either.
 """
 
 from __future__ import annotations
