@@ -1,7 +1,8 @@
 """Differences of expressions, in which equal terms cancel before they are computed.
 
 ``(x - m) / s - (y - m) / s`` is ``(x - y) / s``: rounding of the terms with ``m``, which may be
-much larger than the difference, does not count.
+much larger than the difference, does not count.  ``(x - m)**2 - (y - m)**2`` is
+``(x - y) ((x - m) + (y - m))``.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _PRODUCTS: dict[str, tuple[int, ...]] = {
     "sqr": (2,),
     "true_div": (1, -1),
 }
+#: Exponents of powers that are products.
+WHOLE = (2, 3, -1, -2)
 
 
 class Atom(NamedTuple):
@@ -65,8 +68,13 @@ def difference(x: Variable, y: Variable) -> Variable:
     return functions.sub(x, y) if found is None else found[1]
 
 
-def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
-    """``x - y`` without the terms that are in both, and how many remain; None if no term is."""
+def simpler_difference(
+    x: Variable, y: Variable, squares: bool = True
+) -> tuple[int, Variable] | None:
+    """``x - y`` without the terms that are in both, and how many remain; None if no term is.
+
+    ``squares`` says whether those of variables whose difference is simpler are factored.
+    """
     first, second = expanded(x), expanded(y)
     if first is None or second is None:
         return None
@@ -76,9 +84,41 @@ def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
         left = -t.factor if old is None else old.factor - t.factor
         rest[t.key] = Term(left, t.powers)
     remaining = [t for t in rest.values() if t.factor != 0]
-    if not remaining or len(remaining) == len(first) + len(second):
+    factored = _squares_factored(remaining) if squares else remaining
+    if not remaining or len(factored) == len(first) + len(second):
         return None
-    return len(remaining), _sum_of(remaining)
+    return len(factored), _sum_of(factored)
+
+
+def _squares_factored(terms: Sequence[Term]) -> list[Term]:
+    """The same sum, with ``(u - v) (u + v)`` for ``u**2 - v**2`` where ``u - v`` is simpler."""
+    left = list(terms)
+    found: list[Term] = []
+    while left:
+        term = left.pop(0)
+        pairs = ((other, _difference_of_squares(term, other)) for other in left)
+        other, new = next((pair for pair in pairs if pair[1] is not None), (term, term))
+        found.append(new or term)
+        left = [t for t in left if t is not other]
+    return found
+
+
+def _difference_of_squares(first: Term, second: Term) -> Term | None:
+    """The sum of two terms ``f r u**2`` and ``-f r v**2``, if ``u - v`` is simpler."""
+    if first.factor != -second.factor:
+        return None
+    own = [(u, first.powers) for u in first.powers if first.powers[u] == 2]
+    for u, powers in own:
+        rest = {a: p for a, p in powers.items() if a != u}
+        others = {a: p for a, p in second.powers.items() if rest.get(a) != p}
+        if len(others) != 1 or len(second.powers) != len(powers):
+            continue
+        ((v, power),) = others.items()
+        apart = simpler_difference(u.value(), v.value(), False) if power == 2 else None
+        if apart is not None:
+            both = functions.add(u.value(), v.value())
+            return Term(first.factor, {**rest, Atom(apart[1]): 1, Atom(both): 1})
+    return None
 
 
 def simplified(x: Variable) -> Variable:
@@ -149,6 +189,8 @@ def _one_step(
         return [
             (Term(s * factor, powers), [*left, (Atom(w, moves), 1)]) for w, s in reversed(parts)
         ]
+    if name == "pow" and (known := number(inputs[1])) is not None and known in WHOLE:
+        return [(term, [*left, (Atom(inputs[0], moves), power * int(known))])]
     if name == "mul" or name in _PRODUCTS:
         each = _PRODUCTS.get(name, (1,) * len(inputs))
         sign = -1 if name == "neg" and power % 2 else 1

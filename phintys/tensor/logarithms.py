@@ -91,16 +91,39 @@ def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm
     result = form(node, nodes)
     if result is None:
         return None
-    known = {*node.inputs, *(v for made in nodes for v in (*made.inputs, *made.outputs))}
-    known.update([w for v in known if v.owner is not None for w in v.owner.inputs])
     expanded, atoms = _intervals(nodes)
-    known.update(atoms)
+    if any(v in kept for v in expanded):
+        return None
+    return form_from(node, kept, result, nodes, atoms)
+
+
+def form_from(
+    node: Apply,
+    kept: Container[Variable],
+    result: Variable,
+    nodes: Sequence[Apply],
+    atoms: Sequence[Variable] = (),
+) -> OtherForm | None:
+    """``result`` as the form of ``node``, made from variables of ``nodes`` and from ``atoms``.
+
+    None if it does not depend on a variable of ``kept`` as the output of ``node`` does.
+    """
+    inputs = {v for made in (node, *nodes) for v in made.inputs}
+    known = {*inputs, *(v for made in nodes for v in made.outputs), *atoms}
+    known.update([w for v in inputs if v.owner is not None for w in v.owner.inputs])
+    known.difference_update(node.outputs)
     used = ancestors([result], blockers=known)
     leaves = [v for v in used if v in known]
-    inner = [v for v in _below(node.inputs[0], set(leaves)) if v in kept]
-    if any(v in kept for v in expanded) or any(v in leaves for w in inner for v in _below(w, ())):
+    below = [w for v in node.inputs for w in _below(v, set(leaves))]
+    inner = [v for v in below if v in kept]
+    if any(v in leaves for w in inner for v in _below(w, ())):
         return None
     return OtherForm(result, leaves)
+
+
+def logarithmic(x: Variable, kept: Container[Variable]) -> Scaled | None:
+    """``x`` in scaled form; None where that gains nothing, or for variables ``kept``."""
+    return _scaled(x, _region(x, kept), Gain.OF_PRODUCT)
 
 
 def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:
@@ -363,6 +386,6 @@ def _gains(nodes: Sequence[Apply]) -> dict[Variable, Gain]:
     return found
 
 
-for _name in LOGARITHMS:
+for _name in ("log1p", "log2", "log10"):
     differentiated_as(getattr(functions, _name), differentiated_form)
 differentiated_as(functions.pow, differentiated_power)

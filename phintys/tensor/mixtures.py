@@ -1,0 +1,342 @@
+"""Logarithms of sums of a few weighted exponentials, in the form that is differentiated.
+
+The logarithm of ``w exp(x) + (1 - w) exp(y)``, written so or with `logaddexp`, `logsumexp` or
+`softmax`, is ``x + log(1 + (1 - w) expm1(y - x))``, where ``x`` is the exponent of the larger term.
+The difference ``y - x`` is computed without the terms that are in both exponents, and the sum of
+the weights without those that cancel.  So shares of terms and their derivatives keep their digits
+next to 0 and 1, and where all terms are nearly the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import reduce
+from itertools import product
+from typing import NamedTuple
+
+from phintys.gradient.barriers import disconnected_grad
+from phintys.gradient.forms import OtherForm, differentiated_as
+from phintys.graph.variable import Apply, Variable
+from phintys.tensor.apart import expanded, number, number_like
+from phintys.tensor.axes import expand_dims
+from phintys.tensor.dominant import gaps, selection
+from phintys.tensor.elements import axes_of, elements
+from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.join import Join
+from phintys.tensor.logarithms import differentiated_form, form_from, logarithmic
+from phintys.tensor.reduce import Sum
+from phintys.tensor.region import merged, region
+from phintys.tensor.scaled import is_float, spread
+from phintys.tensor.special import LogSoftmax, LogSumExp
+
+#: Terms of a sum, and variables that are looked at, at most.
+MOST_TERMS, MOST_PARTS = 4, 100
+
+#: Where no exponent is farther below the dominant one, `expm1` is used.
+_NEAR = -0.5
+
+
+class Weighted(NamedTuple):
+    """The product of a positive number, variables, and exponentials of others."""
+
+    number: float = 1.0
+    factors: tuple[Variable, ...] = ()
+    exponents: tuple[Variable, ...] = ()
+
+    def times(self, other: Weighted) -> Weighted:
+        factors = (*self.factors, *other.factors)
+        return Weighted(self.number * other.number, factors, (*self.exponents, *other.exponents))
+
+
+#: Terms whose sum a variable is.
+Terms = list[Weighted]
+#: The terms of a sum, from those of its parts; None if they are too many, or of no use.
+Combine = Callable[[list[Terms]], Terms | None]
+
+
+class Part(NamedTuple):
+    """A variable, or the exponential of it."""
+
+    of: Variable
+    exponential: bool = False
+
+
+class Reader:
+    """Finds the terms of a sum.
+
+    Parameters
+    ----------
+    kept
+        variables that are not looked through
+    """
+
+    def __init__(self, kept: Collection[Variable]) -> None:
+        self.kept = kept
+        #: the elements of softmax ops, with the nodes
+        self.shares: dict[Variable, Apply] = {}
+        #: variables below fractions: their signs, and the negative logarithms of their sizes
+        self._below: dict[Variable, tuple[Variable, Variable]] = {}
+
+    def terms(self, whole: Part) -> Terms:
+        found: dict[Part, Terms] = {}
+        stack: list[tuple[Part, tuple[list[Part], Combine] | None]] = [(whole, None)]
+        while stack:
+            part, step = stack.pop()
+            if part in found:
+                continue
+            if step is not None:
+                inner, combine = step
+                found[part] = combine([found[p] for p in inner]) or self._leaf(part)
+                continue
+            step = self._step(part) if len(found) + len(stack) < MOST_PARTS else None
+            if step is None:
+                found[part] = self._leaf(part)
+                continue
+            stack.append((part, step))
+            stack.extend((p, None) for p in step[0])
+        return found[whole]
+
+    def _step(self, part: Part) -> tuple[list[Part], Combine] | None:
+        """The parts that are looked at next, and how their terms make those of ``part``."""
+        v, exponential = part
+        if v.owner is None or v in self.kept or v in self.shares or not is_float(v):
+            return None
+        if type(v.owner.op) is Elemwise:
+            return _of_exponential(v) if exponential else self._of_number(v)
+        if type(v.owner.op) is not (LogSumExp if exponential else Sum):
+            return None
+        axes = axes_of(v.owner)
+        found = elements(v.owner.inputs[0], axes[0], self.kept, self.shares)
+        if found is None or len(axes) > 1:
+            return None
+        return [Part(w, exponential) for w in found], _union
+
+    def _of_number(self, v: Variable) -> tuple[list[Part], Combine] | None:
+        name, inputs = function_of(v)
+        if name == "exp":
+            return [Part(inputs[0], True)], _same
+        if name == "second":
+            return [Part(inputs[1])], _same
+        if name == "add":
+            return [Part(w) for w in inputs], _union
+        if name == "mul":
+            return [Part(w) for w in inputs], _product
+        return ([Part(w) for w in inputs], self._quotient) if name == "true_div" else None
+
+    def _leaf(self, part: Part) -> Terms:
+        v, exponential = part
+        if exponential:
+            return [Weighted(exponents=(v,))]
+        if (known := number(v)) is not None and known > 0:
+            return [Weighted(number=known)]
+        if _is_linear(v) or v in self.kept:
+            return [Weighted(factors=(v,))]
+        return [_logarithmic(v, self.kept)]
+
+    def _quotient(self, found: list[Terms]) -> Terms | None:
+        above, below = found
+        if len(below) != 1:
+            return None
+        ((known, factors, exponents),) = below
+        pairs = [self._inverse(v) for v in factors]
+        signs, logarithms = [p[0] for p in pairs], [p[1] for p in pairs]
+        negative = [functions.neg(v) for v in exponents]
+        inverse = Weighted(1 / known, tuple(signs), (*logarithms, *negative))
+        return [t.times(inverse) for t in above]
+
+    def _inverse(self, v: Variable) -> tuple[Variable, Variable]:
+        if v not in self._below:
+            size = functions.neg(functions.log(functions.abs(v)))
+            self._below[v] = disconnected_grad(functions.sign(v)), size
+        return self._below[v]
+
+
+def _of_exponential(v: Variable) -> tuple[list[Part], Combine] | None:
+    name, inputs = function_of(v)
+    if name == "log":
+        return [Part(inputs[0])], _same
+    if name == "log1p":
+        return [Part(functions.add(1, inputs[0]))], _same
+    if name == "second":
+        return [Part(inputs[1], True)], _same
+    if name == "add":
+        return [Part(w, True) for w in inputs], _product
+    if name == "sub":
+        return [Part(inputs[0], True)], lambda found: _without(found[0], inputs[1])
+    return ([Part(w, True) for w in inputs], _union) if name == "logaddexp" else None
+
+
+def _same(found: list[Terms]) -> Terms:
+    return found[0]
+
+
+def _without(terms: Terms, exponent: Variable) -> Terms:
+    other = Weighted(exponents=(functions.neg(exponent),))
+    return [t.times(other) for t in terms]
+
+
+def _union(found: list[Terms]) -> Terms | None:
+    terms = [t for part in found for t in part]
+    return terms if len(terms) <= MOST_TERMS and any(t.exponents for t in terms) else None
+
+
+def _product(found: list[Terms]) -> Terms | None:
+    terms = [Weighted()]
+    for part in found:
+        terms = [t.times(other) for t, other in product(terms, part)]
+        if len(terms) > MOST_TERMS:
+            return None
+    return terms
+
+
+def _is_linear(v: Variable) -> bool:
+    """Whether a factor stays one: a weight, which is neither huge nor out of range."""
+    node = v.owner
+    if node is None or type(node.op) is not Elemwise:
+        return True
+    return scalar_op_name(node) in ("add", "sub") or node.op.scalar_op.distribution is not None
+
+
+def _logarithmic(v: Variable, kept: Collection[Variable]) -> Weighted:
+    """A factor, as an exponential if its logarithm is known."""
+    form = logarithmic(v, kept)
+    if form is None or form.exponent is None:
+        return Weighted(factors=(v,))
+    known = 1.0 if form.factor is None else number(form.factor)
+    if known is not None and known > 0:
+        return Weighted(known, (), (form.exponent,))
+    return Weighted(1.0, () if form.factor is None else (form.factor,), (form.exponent,))
+
+
+# ------------------------------------------------------------------ the logarithm of a sum
+
+
+def logarithm_of_sum(terms: Terms, shares: dict[Variable, Apply], like: Variable) -> Variable:
+    """The logarithm of the sum of two terms or more, relative to the dominant one."""
+    factors = _common([t.factors for t in terms])
+    exponents = _common([t.exponents for t in terms])
+    rest = [
+        Weighted(t.number, _left(t.factors, factors), _left(t.exponents, exponents)) for t in terms
+    ]
+    weights = [_product_of(t, like) for t in rest]
+    powers = [_sum_of(t.exponents, like) for t in rest]
+    sizes = [functions.add(functions.log(functions.abs(w)), e) for w, e in zip(weights, powers)]
+    select = selection(sizes)
+    total = _relative_sum(weights, gaps(powers, select), _sum_of_weights(rest, weights, shares))
+    outside = [functions.log(functions.abs(cast(v, like.type.dtype))) for v in factors]
+    total = functions.switch(functions.eq(total, 0), 1, total)
+    return functions.add(*exponents, *outside, select(powers), functions.log(total))
+
+
+def _relative_sum(
+    weights: Sequence[Variable], apart: Sequence[Variable], whole: Variable | None
+) -> Variable:
+    """The sum of ``weight * exp(gap)``; ``whole`` is the sum of the weights, if that is simple."""
+    far = _dot(weights, [functions.exp_diff(d, 0) for d in apart])
+    if whole is None:
+        return far
+    near = functions.gt(reduce(functions.minimum, apart), _NEAR)
+    small = [functions.expm1(functions.switch(near, d, 0)) for d in apart]
+    return functions.switch(near, functions.add(whole, _dot(weights, small)), far)
+
+
+def _dot(weights: Sequence[Variable], values: Sequence[Variable]) -> Variable:
+    return functions.add(*[functions.mul(w, v) for w, v in zip(weights, values)])
+
+
+def _sum_of_weights(
+    terms: Terms, weights: Sequence[Variable], shares: dict[Variable, Apply]
+) -> Variable | None:
+    """The sum of the weights if that is a number, such as that of ``w`` and ``1 - w``."""
+    like = weights[0]
+    if all(not t.factors for t in terms):
+        return number_like(sum(t.number for t in terms), like)
+    softmax = [shares.get(t.factors[0]) for t in terms if len(t.factors) == 1]
+    if len(softmax) == len(terms) and softmax[0] is not None and len(set(softmax)) == 1:
+        same = len({t.number for t in terms}) == 1 and len({t.factors for t in terms}) == len(terms)
+        return number_like(terms[0].number, like) if same and _are_all(terms, shares) else None
+    found = expanded(functions.add(*weights))
+    rest = None if found is None else [t for t in found if t.factor != 0]
+    if rest is None or len(rest) > 1 or any(t.powers for t in rest):
+        return None
+    return number_like(rest[0].factor if rest else 0.0, like)
+
+
+def _are_all(terms: Terms, shares: dict[Variable, Apply]) -> bool:
+    """Whether the factors are all elements of a softmax."""
+    node = shares[terms[0].factors[0]]
+    return len(terms) == len([v for v, made in shares.items() if made is node])
+
+
+def _common(parts: Iterable[tuple[Variable, ...]]) -> list[Variable]:
+    counted = reduce(lambda x, y: x & y, [Counter(part) for part in parts])
+    return list(counted.elements())
+
+
+def _left(given: Sequence[Variable], gone: Sequence[Variable]) -> tuple[Variable, ...]:
+    return tuple((Counter(given) - Counter(gone)).elements())
+
+
+def _product_of(term: Weighted, like: Variable) -> Variable:
+    values = [cast(v, like.type.dtype) for v in term.factors]
+    if term.number != 1 or not values:
+        values.insert(0, number_like(term.number, like))
+    return functions.mul(*values) if len(values) > 1 else values[0]
+
+
+def _sum_of(values: Sequence[Variable], like: Variable) -> Variable:
+    found = list(values) or [number_like(0, like)]
+    return functions.add(*found) if len(found) > 1 else found[0]
+
+
+# ------------------------------------------------------------------- what is differentiated
+
+
+def differentiated_mixture(node: Apply, kept: Collection[Variable]) -> OtherForm | None:
+    """The form of a logarithm of a sum of two to four weighted exponentials; None for others.
+
+    ``node`` applies `log`, `logaddexp` or `LogSumExp`.
+    """
+    (out,) = node.outputs
+    if not is_float(out) or not all(is_float(v) for v in node.inputs):
+        return None
+    looked_at = region(node, kept)
+    copy = merged(node, looked_at)
+    reader = Reader(kept)
+    terms = reader.terms(Part(copy.outputs[0], True))
+    if len(terms) < 2 or not any(t.exponents for t in terms):
+        return None
+    found = cast(logarithm_of_sum(terms, reader.shares, out), out.type.dtype)
+    if type(node.op) is Elemwise:
+        for v in node.inputs:
+            found = spread(found, v)
+    if found.type.broadcastable != out.type.broadcastable:
+        return None
+    return form_from(node, kept, found, looked_at)
+
+
+def differentiated_logarithm(node: Apply, kept: Collection[Variable]) -> OtherForm | None:
+    """That of a mixture, or the stable logarithm of another number."""
+    found = differentiated_mixture(node, kept)
+    return differentiated_form(node, kept) if found is None else found
+
+
+def differentiated_log_softmax(node: Apply, kept: Collection[Variable]) -> OtherForm | None:
+    """The logarithms of a few shares, each from the differences of its logit to the others."""
+    axes = axes_of(node)
+    if len(axes) != 1 or not is_float(node.inputs[0]):
+        return None
+    looked_at = region(node, kept)
+    copy = merged(node, looked_at)
+    found = elements(copy.outputs[0], axes[0], kept, {})
+    if found is None:
+        return None
+    joined = Join(axes[0])(*[expand_dims(v, axes[0]) for v in found])
+    return form_from(node, kept, cast(joined, node.outputs[0].type.dtype), looked_at)
+
+
+differentiated_as(functions.log, differentiated_logarithm)
+differentiated_as(functions.logaddexp, differentiated_mixture)
+differentiated_as(LogSumExp, differentiated_mixture)
+differentiated_as(LogSoftmax, differentiated_log_softmax)
