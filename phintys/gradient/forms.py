@@ -23,10 +23,13 @@ class OtherForm(NamedTuple):
         the variable
     leaves
         variables of the graph of the node; ``result`` depends on nothing else
+    absent
+        variables of that graph that cancel: the derivatives in them are 0
     """
 
     result: Variable
     leaves: Collection[Variable]
+    absent: Collection[Variable] = ()
 
 
 #: From a node and variables that are not looked through, the other form, or None.

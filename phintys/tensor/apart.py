@@ -31,7 +31,7 @@ _PRODUCTS: dict[str, tuple[int, ...]] = {
     "true_div": (1, -1),
 }
 #: Exponents of powers that are products.
-WHOLE = (2, 3, -1, -2)
+WHOLE: dict[float | None, int] = {2: 2, 3: 3, -1: -1, -2: -2}
 
 
 class Atom(NamedTuple):
@@ -128,6 +128,12 @@ def simplified(x: Variable) -> Variable:
     return _sum_of(remaining) if 0 < len(remaining) < len(terms) else x
 
 
+def number_of_sum(x: Variable) -> float | None:
+    """The number that the terms of ``x`` add up to; None for other sums."""
+    terms = [t for t in expanded(x) or [Term(1.0, {Atom(x): 1})] if t.factor != 0]
+    return None if any(t.powers for t in terms) else sum([t.factor for t in terms])
+
+
 def is_negative(x: Variable) -> bool:
     """Whether all terms of an expression are written with a minus."""
     found = expanded(x)
@@ -177,9 +183,12 @@ def _one_step(
     """``term`` times powers of expressions, of which the last one is expanded by one step."""
     (v, moves), power = left.pop()
     factor, powers = term
-    if known := number(v):
+    known = number(v)
+    if known is not None and (known or power > 0):
         return [(Term(factor * known**power, powers), left)]
     name, inputs = function_of(v) if dtypes.is_float(v.type.dtype) else (None, [])
+    if name == "second":
+        return [(term, [*left, (Atom(inputs[1], moves), power)])]
     if name is None and v.owner is not None and type(v.owner.op) is DimShuffle:
         moved = Atom(v.owner.inputs[0], (*moves, v.owner.op))
         return [(term, [*left, (moved, power)])]
@@ -189,8 +198,8 @@ def _one_step(
         return [
             (Term(s * factor, powers), [*left, (Atom(w, moves), 1)]) for w, s in reversed(parts)
         ]
-    if name == "pow" and (known := number(inputs[1])) is not None and known in WHOLE:
-        return [(term, [*left, (Atom(inputs[0], moves), power * int(known))])]
+    if name == "pow" and (exponent := number(inputs[1])) in WHOLE:
+        return [(term, [*left, (Atom(inputs[0], moves), power * WHOLE[exponent])])]
     if name == "mul" or name in _PRODUCTS:
         each = _PRODUCTS.get(name, (1,) * len(inputs))
         sign = -1 if name == "neg" and power % 2 else 1

@@ -28,12 +28,21 @@ class Part(NamedTuple):
     axis: int
 
 
+class Share(NamedTuple):
+    """What is known of an element of the result of `softmax`: its logarithm, and the node."""
+
+    logarithm: Variable
+    node: Apply
+
+
+#: Elements of results of `softmax`.
+Shares = dict[Variable, Share]
 #: The elements of a part; one if all are the same.
 Found = dict[Part, list[Variable]]
 
 
 def elements(
-    x: Variable, axis: int, kept: Collection[Variable], shares: dict[Variable, Apply]
+    x: Variable, axis: int, kept: Collection[Variable], shares: Shares
 ) -> list[Variable] | None:
     """The elements of ``x`` along an axis, without that axis; None if they are not written so.
 
@@ -46,7 +55,7 @@ def elements(
     kept
         variables that are not looked through
     shares
-        receives the elements of softmax ops, with the node
+        receives the elements of softmax ops
     """
     found: Found = {}
     stack = [(Part(x, axis), False)]
@@ -93,7 +102,7 @@ def _inner(part: Part, kept: Collection[Variable]) -> list[Part] | None:
     return None
 
 
-def _made(part: Part, found: Found, shares: dict[Variable, Apply]) -> list[Variable] | None:
+def _made(part: Part, found: Found, shares: Shares) -> list[Variable] | None:
     v, axis = part
     if v.type.broadcastable[axis]:
         return [_dropped(v, axis)]
@@ -140,16 +149,15 @@ def _rebuilt(node: Apply, axis: int, inputs: list[Variable]) -> Variable:
     return Sum(axis=reduced, dtype=op.dtype, acc_dtype=op.acc_dtype)(*inputs)
 
 
-def _shares(node: Apply, logits: list[Variable], shares: dict[Variable, Apply]) -> list[Variable]:
+def _shares(node: Apply, logits: list[Variable], shares: Shares) -> list[Variable]:
     """The elements of softmax, or of its logarithm, from those of the argument."""
     apart = gaps(logits, selection(logits))
     sizes = [functions.exp_diff(v, 0) for v in apart]
     total = functions.add(*sizes)
-    if type(node.op) is LogSoftmax:
-        return [functions.sub(v, functions.log(total)) for v in apart]
     parts = [functions.true_div(v, total) for v in sizes]
-    shares.update(dict.fromkeys(parts, node))
-    return parts
+    logarithms = [functions.sub(v, functions.log(total)) for v in apart]
+    shares.update({v: Share(log, node) for v, log in zip(parts, logarithms)})
+    return logarithms if type(node.op) is LogSoftmax else parts
 
 
 def axes_of(node: Apply) -> tuple[int, ...]:

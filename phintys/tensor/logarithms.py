@@ -11,13 +11,14 @@ whatever else is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import coefficient
-from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.join import Join
 from phintys.tensor.power_sums import is_written
 from phintys.tensor.scaled import (
     Gain,
@@ -32,6 +33,7 @@ from phintys.tensor.scaled import (
     stated_log,
     sum_of,
 )
+from phintys.tensor.shape import MakeVector
 from phintys.tensor.tails import parts_of_interval
 
 #: Another form of the result of a node, from the nodes that compose its first input.
@@ -112,13 +114,42 @@ def form_from(
     known = {*inputs, *(v for made in nodes for v in made.outputs), *atoms}
     known.update([w for v in inputs if v.owner is not None for w in v.owner.inputs])
     known.difference_update(node.outputs)
+    known = _cut_below_moves(known, kept)
     used = ancestors([result], blockers=known)
     leaves = [v for v in used if v in known]
     below = [w for v in node.inputs for w in _below(v, set(leaves))]
     inner = [v for v in below if v in kept]
     if any(v in leaves for w in inner for v in _below(w, ())):
         return None
-    return OtherForm(result, leaves)
+    return OtherForm(result, leaves, _without_influence(nodes, leaves))
+
+
+def _without_influence(nodes: Sequence[Apply], leaves: Sequence[Variable]) -> list[Variable]:
+    """The variables from which ``nodes`` are computed, but ``leaves`` are not."""
+    covered = set(leaves)
+    for node in reversed(nodes):
+        if any(v in covered for v in node.outputs):
+            covered.update(node.inputs)
+    made = {v for node in nodes for v in node.outputs}
+    given = dict.fromkeys([v for node in nodes for v in node.inputs])
+    return [v for v in given if v not in made and v not in covered and is_float(v)]
+
+
+def _cut_below_moves(known: Collection[Variable], kept: Container[Variable]) -> set[Variable]:
+    """The variables that ``known`` are put together from; ``kept`` ones stay.
+
+    The elements of what is put together may have other forms.
+    """
+    found: set[Variable] = set()
+    stack = list(known)
+    while stack:
+        v = stack.pop()
+        moves = v.owner is not None and type(v.owner.op) in (DimShuffle, Join, MakeVector)
+        if moves and v not in kept:
+            stack += v.owner.inputs
+        else:
+            found.add(v)
+    return found
 
 
 def logarithmic(x: Variable, kept: Container[Variable]) -> Scaled | None:

@@ -15,13 +15,15 @@ from functools import reduce
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
 from phintys.gradient.barriers import disconnected_grad
 from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.variable import Apply, Variable
-from phintys.tensor.apart import expanded, number, number_like
+from phintys.tensor.apart import number, number_like, number_of_sum
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.dominant import gaps, selection
-from phintys.tensor.elements import axes_of, elements
+from phintys.tensor.elements import Shares, axes_of, elements
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
 from phintys.tensor.join import Join
 from phintys.tensor.logarithms import differentiated_form, form_from, logarithmic
@@ -33,8 +35,8 @@ from phintys.tensor.special import LogSoftmax, LogSumExp
 #: Terms of a sum, and variables that are looked at, at most.
 MOST_TERMS, MOST_PARTS = 4, 100
 
-#: Where no exponent is farther below the dominant one, `expm1` is used.
-_NEAR = -0.5
+#: Where no exponent is farther from the dominant one, `expm1` is used.
+_NEAR = 0.5
 
 
 class Weighted(NamedTuple):
@@ -74,7 +76,7 @@ class Reader:
     def __init__(self, kept: Collection[Variable]) -> None:
         self.kept = kept
         #: the elements of softmax ops, with the nodes
-        self.shares: dict[Variable, Apply] = {}
+        self.shares: Shares = {}
         #: variables below fractions: their signs, and the negative logarithms of their sizes
         self._below: dict[Variable, tuple[Variable, Variable]] = {}
 
@@ -100,7 +102,7 @@ class Reader:
     def _step(self, part: Part) -> tuple[list[Part], Combine] | None:
         """The parts that are looked at next, and how their terms make those of ``part``."""
         v, exponential = part
-        if v.owner is None or v in self.kept or v in self.shares or not is_float(v):
+        if v.owner is None or v in self.kept or not is_float(v) or self._share(part) is not None:
             return None
         if type(v.owner.op) is Elemwise:
             return _of_exponential(v) if exponential else self._of_number(v)
@@ -111,6 +113,13 @@ class Reader:
         if found is None or len(axes) > 1:
             return None
         return [Part(w, exponential) for w in found], _union
+
+    def _share(self, part: Part) -> Variable | None:
+        """The element of a softmax that a variable is, or the exponential of it."""
+        v, exponential = part
+        if not exponential:
+            return v if v in self.shares else None
+        return next((p for p, share in self.shares.items() if share.logarithm is v), None)
 
     def _of_number(self, v: Variable) -> tuple[list[Part], Combine] | None:
         name, inputs = function_of(v)
@@ -126,9 +135,11 @@ class Reader:
 
     def _leaf(self, part: Part) -> Terms:
         v, exponential = part
+        if (share := self._share(part)) is not None:
+            return [Weighted(factors=(share,))]
         if exponential:
             return [Weighted(exponents=(v,))]
-        if (known := number(v)) is not None and known > 0:
+        if (known := number_of_sum(v)) is not None and known >= 0:
             return [Weighted(number=known)]
         if _is_linear(v) or v in self.kept:
             return [Weighted(factors=(v,))]
@@ -212,61 +223,82 @@ def _logarithmic(v: Variable, kept: Collection[Variable]) -> Weighted:
 # ------------------------------------------------------------------ the logarithm of a sum
 
 
-def logarithm_of_sum(terms: Terms, shares: dict[Variable, Apply], like: Variable) -> Variable:
+def logarithm_of_sum(terms: Terms, shares: Shares, like: Variable) -> Variable:
     """The logarithm of the sum of two terms or more, relative to the dominant one."""
     factors = _common([t.factors for t in terms])
     exponents = _common([t.exponents for t in terms])
     rest = [
         Weighted(t.number, _left(t.factors, factors), _left(t.exponents, exponents)) for t in terms
     ]
-    weights = [_product_of(t, like) for t in rest]
-    powers = [_sum_of(t.exponents, like) for t in rest]
-    sizes = [functions.add(functions.log(functions.abs(w)), e) for w, e in zip(weights, powers)]
-    select = selection(sizes)
-    total = _relative_sum(weights, gaps(powers, select), _sum_of_weights(rest, weights, shares))
     outside = [functions.log(functions.abs(cast(v, like.type.dtype))) for v in factors]
-    total = functions.switch(functions.eq(total, 0), 1, total)
-    return functions.add(*exponents, *outside, select(powers), functions.log(total))
+    return functions.add(*exponents, *outside, _relative(rest, shares, like))
 
 
-def _relative_sum(
-    weights: Sequence[Variable], apart: Sequence[Variable], whole: Variable | None
-) -> Variable:
-    """The sum of ``weight * exp(gap)``; ``whole`` is the sum of the weights, if that is simple."""
-    far = _dot(weights, [functions.exp_diff(d, 0) for d in apart])
+def _relative(terms: Terms, shares: Shares, like: Variable) -> Variable:
+    """That logarithm; where all exponents are nearly the same, from the sum of the weights."""
+    powers = [_sum_of(t.exponents, like) for t in terms]
+    weights = [_product_of(t, like) for t in terms]
+    whole = _sum_of_weights(terms, weights, shares)
+    scaled = [_with_exponents(t, shares) for t in terms]
+    far_powers = [_sum_of(t.exponents, like) for t in scaled]
+    far_weights = [_product_of(t, like) for t in scaled]
+    sizes = [_size(w, e) for w, e in zip(far_weights, far_powers)]
+    select = selection(sizes)
+    most = number_like(np.log(np.finfo(like.type.dtype).max) - 1, like)
+    apart = [functions.minimum(d, most) for d in gaps(far_powers, select)]
+    total = _dot(far_weights, [functions.exp_diff(d, 0) for d in apart])
+    far = functions.add(select(far_powers), _log(total))
     if whole is None:
         return far
-    near = functions.gt(reduce(functions.minimum, apart), _NEAR)
+    apart = gaps(powers, select)
+    largest = reduce(functions.maximum, [functions.abs(d) for d in apart])
+    near = functions.lt(largest, _NEAR)
     small = [functions.expm1(functions.switch(near, d, 0)) for d in apart]
-    return functions.switch(near, functions.add(whole, _dot(weights, small)), far)
+    total = functions.add(whole, _dot(weights, small))
+    return functions.switch(near, functions.add(select(powers), _log(total)), far)
+
+
+def _size(weight: Variable, exponent: Variable) -> Variable:
+    return functions.add(functions.log(functions.abs(weight)), exponent)
+
+
+def _log(total: Variable) -> Variable:
+    """The logarithm of a sum; its derivative is finite where all weights are 0."""
+    return functions.log(functions.switch(functions.eq(total, 0), 1, total))
 
 
 def _dot(weights: Sequence[Variable], values: Sequence[Variable]) -> Variable:
     return functions.add(*[functions.mul(w, v) for w, v in zip(weights, values)])
 
 
+def _with_exponents(term: Weighted, shares: Shares) -> Weighted:
+    """A term with exponentials in the place of elements of softmax, which may be 0 in floats."""
+    exponents = [shares[v].logarithm for v in term.factors if v in shares]
+    factors = [v for v in term.factors if v not in shares]
+    return Weighted(term.number, tuple(factors), (*term.exponents, *exponents))
+
+
 def _sum_of_weights(
-    terms: Terms, weights: Sequence[Variable], shares: dict[Variable, Apply]
+    terms: Terms, weights: Sequence[Variable], shares: Shares
 ) -> Variable | None:
     """The sum of the weights if that is a number, such as that of ``w`` and ``1 - w``."""
     like = weights[0]
     if all(not t.factors for t in terms):
         return number_like(sum(t.number for t in terms), like)
-    softmax = [shares.get(t.factors[0]) for t in terms if len(t.factors) == 1]
-    if len(softmax) == len(terms) and softmax[0] is not None and len(set(softmax)) == 1:
-        same = len({t.number for t in terms}) == 1 and len({t.factors for t in terms}) == len(terms)
-        return number_like(terms[0].number, like) if same and _are_all(terms, shares) else None
-    found = expanded(functions.add(*weights))
-    rest = None if found is None else [t for t in found if t.factor != 0]
-    if rest is None or len(rest) > 1 or any(t.powers for t in rest):
-        return None
-    return number_like(rest[0].factor if rest else 0.0, like)
+    if _are_shares(terms, shares):
+        return number_like(terms[0].number, like)
+    known = number_of_sum(functions.add(*weights))
+    return None if known is None else number_like(known, like)
 
 
-def _are_all(terms: Terms, shares: dict[Variable, Apply]) -> bool:
-    """Whether the factors are all elements of a softmax."""
-    node = shares[terms[0].factors[0]]
-    return len(terms) == len([v for v, made in shares.items() if made is node])
+def _are_shares(terms: Terms, shares: Shares) -> bool:
+    """Whether the weights are the elements of a softmax, times one number."""
+    given = {t.factors for t in terms}
+    nodes = {shares[v].node for factors in given for v in factors if v in shares}
+    if len(nodes) != 1 or len({t.number for t in terms}) != 1:
+        return False
+    (node,) = nodes
+    return given == {(v,) for v, share in shares.items() if share.node is node}
 
 
 def _common(parts: Iterable[tuple[Variable, ...]]) -> list[Variable]:
@@ -304,7 +336,7 @@ def differentiated_mixture(node: Apply, kept: Collection[Variable]) -> OtherForm
     looked_at = region(node, kept)
     copy = merged(node, looked_at)
     reader = Reader(kept)
-    terms = reader.terms(Part(copy.outputs[0], True))
+    terms = [t for t in reader.terms(Part(copy.outputs[0], True)) if t.number]
     if len(terms) < 2 or not any(t.exponents for t in terms):
         return None
     found = cast(logarithm_of_sum(terms, reader.shares, out), out.type.dtype)
