@@ -87,7 +87,7 @@ def simpler_difference(
     factored = _squares_factored(remaining) if squares else remaining
     if not remaining or len(factored) == len(first) + len(second):
         return None
-    return len(factored), _sum_of(factored)
+    return len(factored), sum_of_terms(factored)
 
 
 def _squares_factored(terms: Sequence[Term]) -> list[Term]:
@@ -125,7 +125,7 @@ def simplified(x: Variable) -> Variable:
     """``x`` without the terms that cancel; ``x`` itself if none does."""
     terms = expanded(x) or []
     remaining = [t for t in terms if t.factor != 0]
-    return _sum_of(remaining) if 0 < len(remaining) < len(terms) else x
+    return sum_of_terms(remaining) if 0 < len(remaining) < len(terms) else x
 
 
 def number_of_sum(x: Variable) -> float | None:
@@ -151,6 +151,22 @@ def expanded(x: Variable) -> list[Term] | None:
             old = found.get(step.key)
             found[step.key] = step if old is None else Term(step.factor + old.factor, step.powers)
     return list(found.values()) if len(found) <= MOST_TERMS else None
+
+
+def monomial(x: Variable) -> Term | None:
+    """``x`` as a number times powers of variables, of which none is a product; sums stay."""
+    term, left = Term(1.0, {}), [(Atom(x), 1)]
+    for _ in range(MOST_PARTS):
+        if not left:
+            return term
+        v, _ = left[-1][0]
+        name = function_of(v)[0]
+        if name in ("add", "sub"):
+            atom, power = left.pop()
+            term = _times_power(term, atom, power)
+        else:
+            ((term, left),) = _one_step(term, left)
+    return None
 
 
 def looked_through(x: Variable) -> tuple[list[Variable], list[Variable]]:
@@ -205,9 +221,12 @@ def _one_step(
         sign = -1 if name == "neg" and power % 2 else 1
         more = [(Atom(w, moves), power * p) for w, p in zip(inputs, each, strict=True)]
         return [(Term(sign * factor, powers), [*left, *reversed(more)])]
-    atom = Atom(v, moves)
-    counted = {**powers, atom: powers.get(atom, 0) + power}
-    return [(Term(factor, {a: p for a, p in counted.items() if p}), left)]
+    return [(_times_power(term, Atom(v, moves), power), left)]
+
+
+def _times_power(term: Term, atom: Atom, power: int) -> Term:
+    counted = {**term.powers, atom: term.powers.get(atom, 0) + power}
+    return Term(term.factor, {a: p for a, p in counted.items() if p})
 
 
 def number(v: Variable) -> float | None:
@@ -242,7 +261,7 @@ def coefficient(x: Variable) -> tuple[float, Variable]:
             return factor, x
 
 
-def _sum_of(terms: Sequence[Term]) -> Variable:
+def sum_of_terms(terms: Sequence[Term]) -> Variable:
     """The sum of terms, of which common factors are taken out."""
     first = terms[0].powers
     common = {v: p for v, p in first.items() if all(t.powers.get(v) == p for t in terms)}

@@ -56,6 +56,7 @@ from phintys.tensor.rules import (
     axes,
     batches,
     blocks,
+    cancellation,
     casts,
     chains,
     checks,
@@ -157,6 +158,7 @@ EARLY = frozenset(["vectors", "rows"])
 MODULES = (
     folding,
     increments,
+    cancellation,
     views,
     checks,
     casts,

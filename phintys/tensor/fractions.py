@@ -1,0 +1,122 @@
+"""Sums of fractions, in which terms cancel over the common denominator.
+
+``1 - x / (x + y)`` is ``y / (x + y)``, and ``y / x - (y + a) / (x + a)`` is
+``a (y - x) / (x (x + a))``: what cancels is not computed, so its rounding does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from phintys.graph.variable import Variable
+from phintys.tensor.apart import Atom, Powers, Term, monomial, simpler_difference, sum_of_terms
+from phintys.tensor.elemwise import function_of
+
+#: Terms of a numerator, denominators and factors that are tried, and their powers, at most.
+MOST_TERMS, MOST_TRIES, MOST_POWER = 16, 4, 2
+
+
+def without_cancellation(inputs: Sequence[Variable]) -> Variable | None:
+    """The sum of variables, in which terms cancel before they are computed; None if none do."""
+    terms = [monomial(v) for v in inputs]
+    if any(t is None for t in terms):
+        return None
+    known = [t for t in terms if t is not None]
+    found = _over_common_denominator(known)
+    return _of_equal_factors(known) if found is None else found
+
+
+def _over_common_denominator(terms: Sequence[Term]) -> Variable | None:
+    for below in _sums(terms, lambda power: -MOST_POWER <= power < 0):
+        power = max([-t.powers.get(below, 0) for t in terms])
+        raised = [_times(t, {below: power}) for t in terms]
+        above = _expanded(raised, below)
+        if above is None:
+            continue
+        reduced = _collected(above)
+        tried = _sums(above, lambda power: power == 1) if reduced is None else iter(())
+        for factor in tried:
+            more = _expanded(above, factor)
+            reduced = None if more is None else _collected(more)
+            if reduced is not None:
+                break
+        if reduced is not None:
+            return sum_of_terms([_times(t, {below: -power}) for t in reduced])
+    return None
+
+
+def _of_equal_factors(terms: Sequence[Term]) -> Variable | None:
+    """Two terms that are opposite but for one factor each, whose difference is simpler."""
+    for k, first in enumerate(terms):
+        for n, second in enumerate(terms[:k]):
+            apart = _difference(first, second)
+            if apart is not None:
+                rest = [t for m, t in enumerate(terms) if m not in (k, n)]
+                return sum_of_terms([*rest, apart])
+    return None
+
+
+def _difference(first: Term, second: Term) -> Term | None:
+    if first.factor != -second.factor or len(first.powers) != len(second.powers):
+        return None
+    own = {a: p for a, p in first.powers.items() if second.powers.get(a) != p}
+    other = {a: p for a, p in second.powers.items() if first.powers.get(a) != p}
+    if len(own) != 1 or len(other) != 1:
+        return None
+    ((u, p),), ((v, q),) = own.items(), other.items()
+    if (p, q) != (1, 1) or not (_is_sum(u) or _is_sum(v)):
+        return None
+    found = simpler_difference(u.value(), v.value())
+    if found is None:
+        return None
+    rest = {a: power for a, power in first.powers.items() if a != u}
+    return Term(first.factor, {**rest, Atom(found[1]): 1})
+
+
+def _is_sum(atom: Atom) -> bool:
+    return not atom.moves and function_of(atom.of)[0] == "add"
+
+
+def _sums(terms: Sequence[Term], fits) -> Iterator[Atom]:
+    """The sums among the factors of terms, with powers that fit."""
+    found = [a for t in terms for a, power in t.powers.items() if fits(power) and _is_sum(a)]
+    return iter(list(dict.fromkeys(found))[:MOST_TRIES])
+
+
+def _times(term: Term, powers: Powers) -> Term:
+    found = dict(term.powers)
+    for atom, power in powers.items():
+        found[atom] = found.get(atom, 0) + power
+    return Term(term.factor, {a: p for a, p in found.items() if p})
+
+
+def _expanded(terms: Sequence[Term], atom: Atom) -> list[Term] | None:
+    """The terms, with the sum ``atom`` multiplied out where it is a factor."""
+    parts = [monomial(v) for v in function_of(atom.of)[1]]
+    found: list[Term] = []
+    for term in terms:
+        power = term.powers.get(atom, 0)
+        made = [_times(term, {atom: -power})]
+        for _ in range(power):
+            made = [
+                Term(t.factor * part.factor, _times(t, part.powers).powers)
+                for t in made
+                for part in parts
+                if part is not None
+            ]
+        found += made
+        if len(found) > MOST_TERMS or None in parts:
+            return None
+    return found
+
+
+def _collected(terms: Sequence[Term]) -> list[Term] | None:
+    """The terms, with equal ones added up; None if none have opposite signs."""
+    found: dict[frozenset[tuple[Atom, int]], Term] = {}
+    opposite = False
+    for t in terms:
+        old = found.get(t.key)
+        opposite |= old is not None and old.factor * t.factor < 0
+        found[t.key] = t if old is None else Term(old.factor + t.factor, t.powers)
+    remaining = [t for t in found.values() if t.factor != 0]
+    return remaining if opposite and remaining else None

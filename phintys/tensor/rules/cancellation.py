@@ -1,0 +1,58 @@
+"""Sums of fractions whose terms cancel over the common denominator.
+
+``p - p**2 / (p + r)``, the variance in a Kalman filter, cancels where ``r`` is small; so do the
+derivatives of many logarithms of densities, such as ``y / x - (y + a) / (x + a)``.
+"""
+
+from __future__ import annotations
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.scalar.op import TABLE
+from phintys.tensor.elemwise import function_of
+from phintys.tensor.fractions import without_cancellation
+from phintys.tensor.rules.match import is_float, like, some
+
+#: Factors of a term that are looked at, at most, and terms of a sum.
+MOST_FACTORS, MOST_TERMS = 12, 8
+
+
+@rule(
+    "x - x**2 / (x + y) -> x * y / (x + y)",
+    ops=[TABLE["add"]],
+    where=some("mul", "true_div", "reciprocal"),
+    phase="stabilize",
+    law="finite",
+    tested_on=(
+        "1 - x / (x + y) | positive",
+        "x - sqr(x) / (x + y) | positive",
+        "y / x - (y + z) / (x + z) | positive",
+        "1 / x - 1 / (x + y) | positive",
+        "1 - 2 * x / (1 + x) | positive",
+        "(y + 1) * x / (y + x) - x | positive",
+        "(x - y) * z - (x + 1) * z",
+    ),
+)
+def cancelling_fractions(ctx: Context, node: Apply) -> Replacement:
+    """Applies if a sum is a denominator, or a factor; see `phintys.tensor.fractions`."""
+    if len(node.inputs) > MOST_TERMS or not is_float(node.outputs[0]):
+        return None
+    if not any(_has_sum(v) for v in node.inputs):
+        return None
+    found = without_cancellation(node.inputs)
+    return None if found is None else like(node, found)
+
+
+def _has_sum(v: Variable) -> bool:
+    """Whether a sum is a factor of a product or quotient."""
+    stack = [v]
+    for _ in range(MOST_FACTORS):
+        if not stack:
+            return False
+        w = stack.pop()
+        name, inputs = function_of(w)
+        if name == "add" and w is not v:
+            return True
+        if name in ("mul", "true_div", "reciprocal", "sqr"):
+            stack += inputs
+    return False
