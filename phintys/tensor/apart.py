@@ -31,7 +31,7 @@ _PRODUCTS: dict[str, tuple[int, ...]] = {
     "true_div": (1, -1),
 }
 #: Exponents of powers that are products.
-WHOLE: dict[float | None, int] = {2: 2, 3: 3, -1: -1, -2: -2}
+WHOLE: dict[float | None, int] = {k: k for k in range(-4, 5) if k not in (0, 1)}
 
 
 class Atom(NamedTuple):

@@ -18,41 +18,96 @@ MOST_TERMS, MOST_TRIES, MOST_POWER = 16, 4, 2
 
 def without_cancellation(inputs: Sequence[Variable]) -> Variable | None:
     """The sum of variables, in which terms cancel before they are computed; None if none do."""
-    terms = [monomial(v) for v in inputs]
-    if any(t is None for t in terms):
+    terms = [t for v in inputs for t in _parts(monomial(v))]
+    if None in terms:
         return None
-    known = [t for t in terms if t is not None]
-    found = _over_common_denominator(known)
-    return _of_equal_factors(known) if found is None else found
+    known = [_without_signs(t) for t in terms if t is not None]
+    reduced = _over_common_denominator(known) or _multiplied_out(known) or _simpler_pair(known)
+    return None if reduced is None else sum_of_terms(reduced)
 
 
-def _over_common_denominator(terms: Sequence[Term]) -> Variable | None:
+def _parts(term: Term | None) -> list[Term | None]:
+    """The terms of a sum that is multiplied by a number; else ``term`` alone."""
+    if term is None or len(term.powers) != 1:
+        return [term]
+    ((atom, power),) = term.powers.items()
+    if power != 1 or not _is_sum(atom):
+        return [term]
+    parts = [monomial(v) for v in function_of(atom.of)[1]]
+    return [None if t is None else Term(term.factor * t.factor, t.powers) for t in parts]
+
+
+def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
     for below in _sums(terms, lambda power: -MOST_POWER <= power < 0):
         power = max([-t.powers.get(below, 0) for t in terms])
         raised = [_times(t, {below: power}) for t in terms]
         above = _expanded(raised, below)
         if above is None:
             continue
-        reduced = _collected(above)
-        tried = _sums(above, lambda power: power == 1) if reduced is None else iter(())
-        for factor in tried:
-            more = _expanded(above, factor)
-            reduced = None if more is None else _collected(more)
-            if reduced is not None:
-                break
+        reduced = _reduced(above, raised, below) or _multiplied_out(above)
+        if reduced is None and _has_one_sign(below):
+            reduced = _simpler_pair(above)
         if reduced is not None:
-            return sum_of_terms([_times(t, {below: -power}) for t in reduced])
+            return [_times(t, {below: -power}) for t in reduced]
     return None
 
 
-def _of_equal_factors(terms: Sequence[Term]) -> Variable | None:
-    """Two terms that are opposite but for one factor each, whose difference is simpler."""
+def _multiplied_out(terms: Sequence[Term]) -> list[Term] | None:
+    """The terms, with one sum multiplied out so that some cancel; None if none do."""
+    for factor in _sums(terms, lambda power: power == 1):
+        more = _expanded(terms, factor)
+        reduced = None if more is None else _reduced(more, terms, factor)
+        if reduced is not None:
+            return reduced
+    return None
+
+
+def _reduced(more: Sequence[Term], terms: Sequence[Term], factor: Atom) -> list[Term] | None:
+    """The collected terms ``more``, in which ``factor`` is multiplied out; None without gain.
+
+    The parts of a difference, which may be much larger than it is, do not stay apart.
+    """
+    found = _collected(more)
+    gains = found is not None and (_has_one_sign(factor) or len(found) < len(terms))
+    return found if gains else None
+
+
+def _has_one_sign(factor: Atom) -> bool:
+    """Whether all terms of a sum are written with the same sign."""
+    parts = [monomial(v) for v in function_of(factor.of)[1]]
+    return len({t is not None and t.factor > 0 for t in parts}) == 1
+
+
+def _without_signs(term: Term) -> Term:
+    """A term with ``1 / x`` for ``sign(x) / abs(x)``, the derivative of ``log(abs(x))``."""
+    powers = dict(term.powers)
+    for atom, power in term.powers.items():
+        name, inputs = function_of(atom.of)
+        if name != "abs" or power != -1:
+            continue
+        own = [a for a in powers if _is_sign(a, inputs[0]) and a.moves == atom.moves]
+        if own and powers[own[0]] == 1:
+            del powers[own[0]], powers[atom]
+            powers[Atom(inputs[0], atom.moves)] = powers.get(Atom(inputs[0], atom.moves), 0) - 1
+    return Term(term.factor, {a: p for a, p in powers.items() if p})
+
+
+def _is_sign(atom: Atom, x: Variable) -> bool:
+    name, inputs = function_of(atom.of)
+    return name == "sign" and inputs[0] is x
+
+
+def _simpler_pair(terms: Sequence[Term]) -> list[Term] | None:
+    """The terms, with two that are opposite but for one factor each, whose difference is simpler.
+
+    None if there are no such terms.
+    """
     for k, first in enumerate(terms):
         for n, second in enumerate(terms[:k]):
             apart = _difference(first, second)
             if apart is not None:
                 rest = [t for m, t in enumerate(terms) if m not in (k, n)]
-                return sum_of_terms([*rest, apart])
+                return [*rest, apart]
     return None
 
 
