@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.tensor.apart import Atom, Powers, Term, monomial, simpler_difference, sum_of_terms
 from phintys.tensor.elemwise import function_of
@@ -18,12 +19,16 @@ MOST_TERMS, MOST_TRIES, MOST_POWER = 16, 4, 2
 
 def without_cancellation(inputs: Sequence[Variable]) -> Variable | None:
     """The sum of variables, in which terms cancel before they are computed; None if none do."""
-    terms = [t for v in inputs for t in _parts(monomial(v))]
-    if None in terms:
-        return None
-    known = [_without_signs(t) for t in terms if t is not None]
-    reduced = _over_common_denominator(known) or _multiplied_out(known) or _simpler_pair(known)
-    return None if reduced is None else sum_of_terms(reduced)
+    terms = [monomial(v) for v in inputs]
+    parts = [part for t in terms for part in _parts(t)]
+    for given in (terms, parts) if len(parts) > len(terms) else (terms,):
+        known = [_without_signs(t) for t in given if t is not None]
+        if len(known) < len(given) or len(known) > MOST_TERMS:
+            continue
+        reduced = _over_common_denominator(known) or _multiplied_out(known) or _simpler_pair(known)
+        if reduced is not None:
+            return sum_of_terms(reduced)
+    return None
 
 
 def _parts(term: Term | None) -> list[Term | None]:
@@ -44,9 +49,9 @@ def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
         above = _expanded(raised, below)
         if above is None:
             continue
-        reduced = _reduced(above, raised, below) or _multiplied_out(above)
+        reduced = _reduced(above, raised, below)
         if reduced is None and _has_one_sign(below):
-            reduced = _simpler_pair(above)
+            reduced = _multiplied_out(above) or _simpler_pair(above)
         if reduced is not None:
             return [_times(t, {below: -power}) for t in reduced]
     return None
@@ -83,18 +88,17 @@ def _without_signs(term: Term) -> Term:
     powers = dict(term.powers)
     for atom, power in term.powers.items():
         name, inputs = function_of(atom.of)
-        if name != "abs" or power != -1:
-            continue
-        own = [a for a in powers if _is_sign(a, inputs[0]) and a.moves == atom.moves]
-        if own and powers[own[0]] == 1:
+        own = [a for a in powers if name == "abs" and _is_sign(a, inputs[0], atom.moves)]
+        if own and powers[own[0]] == -power:
             del powers[own[0]], powers[atom]
-            powers[Atom(inputs[0], atom.moves)] = powers.get(Atom(inputs[0], atom.moves), 0) - 1
+            whole = Atom(inputs[0], atom.moves)
+            powers[whole] = powers.get(whole, 0) + power
     return Term(term.factor, {a: p for a, p in powers.items() if p})
 
 
-def _is_sign(atom: Atom, x: Variable) -> bool:
+def _is_sign(atom: Atom, x: Variable, moves: tuple[Op, ...]) -> bool:
     name, inputs = function_of(atom.of)
-    return name == "sign" and inputs[0] is x
+    return name == "sign" and inputs[0] is x and atom.moves == moves
 
 
 def _simpler_pair(terms: Sequence[Term]) -> list[Term] | None:
@@ -132,7 +136,7 @@ def _is_sum(atom: Atom) -> bool:
     return not atom.moves and function_of(atom.of)[0] == "add"
 
 
-def _sums(terms: Sequence[Term], fits) -> Iterator[Atom]:
+def _sums(terms: Sequence[Term], fits: Callable[[int], bool]) -> Iterator[Atom]:
     """The sums among the factors of terms, with powers that fit."""
     found = [a for t in terms for a, power in t.powers.items() if fits(power) and _is_sum(a)]
     return iter(list(dict.fromkeys(found))[:MOST_TRIES])
