@@ -48,7 +48,7 @@ class Atom(NamedTuple):
 
 
 #: A product of powers of atoms.
-Powers = dict[Atom, int]
+Powers = dict[Atom, float]
 
 
 class Term(NamedTuple):
@@ -58,7 +58,7 @@ class Term(NamedTuple):
     powers: Powers
 
     @property
-    def key(self) -> frozenset[tuple[Atom, int]]:
+    def key(self) -> frozenset[tuple[Atom, float]]:
         return frozenset(self.powers.items())
 
 
@@ -145,7 +145,7 @@ def expanded(x: Variable) -> list[Term] | None:
     steps = list(_steps(x))
     if steps[-1] is not None:
         return None
-    found: dict[frozenset[tuple[Atom, int]], Term] = {}
+    found: dict[frozenset[tuple[Atom, float]], Term] = {}
     for step in steps[:-1]:
         if isinstance(step, Term):
             old = found.get(step.key)
@@ -292,6 +292,8 @@ def _product(factor: float, powers: Powers, others: Sequence[Variable] = ()) -> 
     return functions.true_div(top, functions.mul(*below) if len(below) > 1 else below[0])
 
 
-def _power(atom: Atom, power: int) -> Variable:
+def _power(atom: Atom, power: float) -> Variable:
     v = atom.value()
+    if power == 0.5:
+        return functions.sqrt(v)
     return v if power == 1 else functions.sqr(v) if power == 2 else functions.pow(v, power)

@@ -20,6 +20,7 @@ from phintys.tensor.apart import coefficient
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions, scalar_op_name
 from phintys.tensor.join import Join
 from phintys.tensor.power_sums import is_written
+from phintys.tensor.region import region
 from phintys.tensor.scaled import (
     Gain,
     Scaled,
@@ -110,7 +111,8 @@ def form_from(
 
     None if it does not depend on a variable of ``kept`` as the output of ``node`` does.
     """
-    inputs = {v for made in (node, *nodes) for v in made.inputs}
+    nodes = list(dict.fromkeys([*region(node, kept), *nodes]))
+    inputs = {v for made in nodes for v in made.inputs}
     known = {*inputs, *(v for made in nodes for v in made.outputs), *atoms}
     known.update([w for v in inputs if v.owner is not None for w in v.owner.inputs])
     known.difference_update(node.outputs)

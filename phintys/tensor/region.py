@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.apart import number
+from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.join import Join
 from phintys.tensor.reduce import Sum
@@ -16,7 +17,7 @@ from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 #: Nodes that are looked at, at most.
 MOST_NODES = 150
 #: The ops that are looked through.
-OPS = (DimShuffle, Elemwise, Join, LogSoftmax, LogSumExp, MakeVector, Softmax, Sum)
+OPS = (Blockwise, DimShuffle, Elemwise, Join, LogSoftmax, LogSumExp, MakeVector, Softmax, Sum)
 
 
 def region(node: Apply, kept: Container[Variable]) -> list[Apply]:
@@ -33,8 +34,8 @@ def region(node: Apply, kept: Container[Variable]) -> list[Apply]:
             continue
         seen.add(top)
         stack.append((top, True))
-        inner = [v for v in top.inputs if v.owner is not None and v not in kept]
-        stack.extend((v.owner, False) for v in inner if type(v.owner.op) in OPS)
+        made = [v.owner for v in top.inputs if v.owner is not None and v not in kept]
+        stack.extend((n, False) for n in made if type(n.op) in OPS and n.nout == 1)
     return order
 
 

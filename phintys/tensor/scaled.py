@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.gradient.barriers import disconnected_grad
+from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.apart import coefficient, number
@@ -99,11 +100,20 @@ class Composition(NamedTuple):
         return node.inputs[self.which]
 
 
+#: The scaled forms that are registered for ops.
+_stated: dict[type[Op], Form] = {}
+
+
+def states(op: type[Op], form: Form) -> None:
+    """Register the scaled form of the results of a class of ops, or of batches of them."""
+    _stated[op] = form
+
+
 def composition_of(node: Apply) -> Composition | None:
     """How the op of a node composes numbers; None for other ops."""
     op = node.op
-    if hasattr(getattr(op, "core_op", op), "scaled_form"):
-        return STATED_BY_OP
+    if (form := _stated.get(type(getattr(op, "core_op", op)))) is not None:
+        return Composition(form, _NONE, lambda node: Gain.OF_PRODUCT)
     if type(op) is not Elemwise:
         return OPS.get(type(op))
     scalar_op = op.scalar_op
@@ -115,7 +125,7 @@ def composition_of(node: Apply) -> Composition | None:
 # ============================================================ functions with one argument
 
 
-def _stated(node: Apply, given: Sequence[Scaled]) -> Scaled:
+def _stated_by_row(node: Apply, given: Sequence[Scaled]) -> Scaled:
     """A function whose row states its logarithm."""
     return _stated_form("y", node)
 
@@ -126,11 +136,6 @@ def _stated_form(form: str, node: Apply) -> Scaled:
     if isinstance(factor, Variable):
         return Scaled(exponent, factor)
     return Scaled(exponent, None if factor == 1 else _constant(factor, node))
-
-
-def _stated_by_op(node: Apply, given: Sequence[Scaled]) -> Scaled:
-    """An op that states its scaled form by a method of this name."""
-    return Scaled(*getattr(node.op, "core_op", node.op).scaled_form(*node.inputs))
 
 
 def _square(node: Apply, given: Sequence[Scaled]) -> Scaled:
@@ -550,8 +555,7 @@ def spread(v: Variable, of: Variable) -> Variable:
 
 
 _NONE = slice(0)
-STATED = Composition(_stated, _NONE, lambda node: Gain.OF_SUM)
-STATED_BY_OP = Composition(_stated_by_op, _NONE, lambda node: Gain.OF_PRODUCT)
+STATED = Composition(_stated_by_row, _NONE, lambda node: Gain.OF_SUM)
 CAST = Composition(_cast)
 
 ELEMENTWISE: dict[str, Composition] = {
