@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Variable
 from phintys.tensor.apart import Atom, Powers, Term, monomial, number_like, sum_of_terms
-from phintys.tensor.elemwise import function_of, functions
+from phintys.tensor.elemwise import DimShuffle, function_of, functions
 
 #: Terms of a sum, at most, and variables that are looked at.
 MOST_TERMS, MOST_PARTS = 24, 40
@@ -51,7 +51,7 @@ class Algebra:
                     self._note_sums(term)
                 return collected(found)
             factor, v = stack.pop()
-            name, inputs = function_of(v)
+            name, inputs = _moved_function_of(v)
             if name in ("add", "sub"):
                 signs = [-factor if k and name == "sub" else factor for k in range(len(inputs))]
                 stack += list(zip(signs, inputs, strict=True))
@@ -162,6 +162,18 @@ class Algebra:
 
     def _is_sign(self, atom: Atom) -> bool:
         return atom in self._signs.values()
+
+
+def _moved_function_of(v: Variable) -> tuple[str | None, list[Variable]]:
+    """The function that computes ``v``, before axes are moved, and its arguments, moved."""
+    moves = []
+    while v.owner is not None and type(v.owner.op) is DimShuffle:
+        moves.append(v.owner.op)
+        v = v.owner.inputs[0]
+    name, inputs = function_of(v)
+    for op in reversed(moves):
+        inputs = [op(u) if u.type.ndim == op.input_ndim else u for u in inputs]
+    return name, inputs
 
 
 def scaled(term: Term, factor: float) -> Term:

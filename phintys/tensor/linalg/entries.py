@@ -46,7 +46,7 @@ def from_entries(node: Apply, kept: Collection[Variable] = ()) -> Variable | Non
     kept
         variables that are not looked through
     """
-    if type(node.op) is not Blockwise:
+    if type(node.op) is not Blockwise or len(node.outputs) > 1:
         return None
     op, (out,) = node.op.core_op, node.outputs
     if type(op) not in (Cholesky, MatrixInverse, Det, *SOLVERS) or not is_float(out):
@@ -124,7 +124,8 @@ def _factor(matrix: Matrix, algebra: Algebra) -> Matrix | None:
             left = collected([*matrix[i][j], *[t for p in products for t in negative(p)]])
             if i > j:
                 (pivot,) = factor[j][j]
-                factor[i][j] = algebra.over(algebra.simplified(left), pivot)
+                found = algebra.product(left)
+                factor[i][j] = [] if found is None else algebra.over([found], pivot)
                 continue
             square = algebra.product(left)
             root = None if square is None else algebra.root(square)
