@@ -17,7 +17,14 @@ from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import coefficient
-from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.elemwise import (
+    DimShuffle,
+    Elemwise,
+    cast,
+    function_of,
+    functions,
+    scalar_op_name,
+)
 from phintys.tensor.join import Join
 from phintys.tensor.power_sums import is_written
 from phintys.tensor.region import region

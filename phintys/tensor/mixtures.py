@@ -27,6 +27,7 @@ from phintys.tensor.elements import Shares, axes_of, elements
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
 from phintys.tensor.join import Join
 from phintys.tensor.logarithms import differentiated_form, form_from, logarithmic
+from phintys.tensor.power_sums import is_power_sum
 from phintys.tensor.reduce import Sum
 from phintys.tensor.region import merged, region
 from phintys.tensor.scaled import is_float, spread
@@ -278,9 +279,7 @@ def _with_exponents(term: Weighted, shares: Shares) -> Weighted:
     return Weighted(term.number, tuple(factors), (*term.exponents, *exponents))
 
 
-def _sum_of_weights(
-    terms: Terms, weights: Sequence[Variable], shares: Shares
-) -> Variable | None:
+def _sum_of_weights(terms: Terms, weights: Sequence[Variable], shares: Shares) -> Variable | None:
     """The sum of the weights if that is a number, such as that of ``w`` and ``1 - w``."""
     like = weights[0]
     if all(not t.factors for t in terms):
@@ -332,6 +331,8 @@ def differentiated_mixture(node: Apply, kept: Collection[Variable]) -> OtherForm
     """
     (out,) = node.outputs
     if not is_float(out) or not all(is_float(v) for v in node.inputs):
+        return None
+    if is_power_sum(node.inputs[0]):
         return None
     looked_at = region(node, kept)
     copy = merged(node, looked_at)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from phintys.graph.variable import Apply, Constant, Variable
-from phintys.scalar import dtypes
 from phintys.tensor.apart import number
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.elemwise import DimShuffle, Elemwise

@@ -19,9 +19,7 @@ from phintys.tensor.rules.matrices import fitted, matrix_rule
     Det,
     *SOLVERS,
     law="drops_errors",
-    tested_on=(
-        "linalg.cholesky(join(0, join(0, [2], [0.5])[None], join(0, [0.5], [3])[None]))",
-    ),
+    tested_on=("linalg.cholesky(join(0, join(0, [2], [0.5])[None], join(0, [0.5], [3])[None]))",),
 )
 def from_written_entries(ctx: Context, node: Apply, op: Op) -> Replacement:
     """See `phintys.tensor.linalg.entries`."""
