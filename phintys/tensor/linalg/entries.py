@@ -144,11 +144,10 @@ def _determinant(matrix: Matrix, algebra: Algebra) -> Polynomial | None:
 
 def _scaled_determinant(node: Apply, given: Sequence[Scaled]) -> Scaled:
     """A determinant from the entries, or from pivots."""
-    (x,), (out,) = node.inputs, node.outputs
     algebra = Algebra()
     term = _determinant_as_product(node, algebra)
     if term is None:
-        sign, size = slogdet(x)
+        sign, size = slogdet(node.inputs[0])
         return Scaled(size, sign)
     exponent, rest = algebra.logarithm(term)
     return Scaled(exponent, _spread(sum_of_terms([rest]), node))
