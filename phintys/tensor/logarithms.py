@@ -161,9 +161,9 @@ def _cut_below_moves(known: Collection[Variable], kept: Container[Variable]) -> 
     return found
 
 
-def logarithmic(x: Variable, kept: Container[Variable]) -> Scaled | None:
-    """``x`` in scaled form; None where that gains nothing, or for variables ``kept``."""
-    return _scaled(x, _region(x, kept), Gain.OF_PRODUCT)
+def logarithmic(x: Variable, kept: Container[Variable], least: Gain) -> Scaled | None:
+    """``x`` in scaled form; None where that gains less than ``least``, or for ``kept`` ones."""
+    return _scaled(x, _region(x, kept), least)
 
 
 def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:

@@ -30,7 +30,7 @@ from phintys.tensor.logarithms import differentiated_form, form_from, logarithmi
 from phintys.tensor.power_sums import is_power_sum
 from phintys.tensor.reduce import Sum
 from phintys.tensor.region import merged, region
-from phintys.tensor.scaled import is_float, spread
+from phintys.tensor.scaled import Gain, is_float, spread
 from phintys.tensor.special import LogSoftmax, LogSumExp
 
 #: Terms of a sum, and variables that are looked at, at most.
@@ -41,15 +41,20 @@ _NEAR = 0.5
 
 
 class Weighted(NamedTuple):
-    """The product of a positive number, variables, and exponentials of others."""
+    """The product of a number, variables, and exponentials of others, divided by variables."""
 
     number: float = 1.0
     factors: tuple[Variable, ...] = ()
     exponents: tuple[Variable, ...] = ()
+    below: tuple[Variable, ...] = ()
 
     def times(self, other: Weighted) -> Weighted:
-        factors = (*self.factors, *other.factors)
-        return Weighted(self.number * other.number, factors, (*self.exponents, *other.exponents))
+        factors, exponents = self.factors + other.factors, self.exponents + other.exponents
+        return Weighted(self.number * other.number, factors, exponents, self.below + other.below)
+
+    def reciprocal(self) -> Weighted:
+        exponents = tuple([functions.neg(v) for v in self.exponents])
+        return Weighted(1 / self.number, self.below, exponents, self.factors)
 
 
 #: Terms whose sum a variable is.
@@ -78,8 +83,6 @@ class Reader:
         self.kept = kept
         #: the elements of softmax ops, with the nodes
         self.shares: Shares = {}
-        #: variables below fractions: their signs, and the negative logarithms of their sizes
-        self._below: dict[Variable, tuple[Variable, Variable]] = {}
 
     def terms(self, whole: Part) -> Terms:
         found: dict[Part, Terms] = {}
@@ -132,7 +135,7 @@ class Reader:
             return [Part(w) for w in inputs], _union
         if name == "mul":
             return [Part(w) for w in inputs], _product
-        return ([Part(w) for w in inputs], self._quotient) if name == "true_div" else None
+        return ([Part(w) for w in inputs], _quotient) if name == "true_div" else None
 
     def _leaf(self, part: Part) -> Terms:
         v, exponential = part
@@ -144,24 +147,7 @@ class Reader:
             return [Weighted(number=known)]
         if _is_linear(v) or v in self.kept:
             return [Weighted(factors=(v,))]
-        return [_logarithmic(v, self.kept)]
-
-    def _quotient(self, found: list[Terms]) -> Terms | None:
-        above, below = found
-        if len(below) != 1:
-            return None
-        ((known, factors, exponents),) = below
-        pairs = [self._inverse(v) for v in factors]
-        signs, logarithms = [p[0] for p in pairs], [p[1] for p in pairs]
-        negative = [functions.neg(v) for v in exponents]
-        inverse = Weighted(1 / known, tuple(signs), (*logarithms, *negative))
-        return [t.times(inverse) for t in above]
-
-    def _inverse(self, v: Variable) -> tuple[Variable, Variable]:
-        if v not in self._below:
-            size = functions.neg(functions.log(functions.abs(v)))
-            self._below[v] = disconnected_grad(functions.sign(v)), size
-        return self._below[v]
+        return [_logarithmic(v, self.kept, Gain.OF_SUM)]
 
 
 def _of_exponential(v: Variable) -> tuple[list[Part], Combine] | None:
@@ -202,6 +188,13 @@ def _product(found: list[Terms]) -> Terms | None:
     return terms
 
 
+def _quotient(found: list[Terms]) -> Terms | None:
+    above, below = found
+    if len(below) != 1 or not below[0].number:
+        return None
+    return [t.times(below[0].reciprocal()) for t in above]
+
+
 def _is_linear(v: Variable) -> bool:
     """Whether a factor stays one: a weight, which is neither huge nor out of range."""
     node = v.owner
@@ -210,15 +203,41 @@ def _is_linear(v: Variable) -> bool:
     return scalar_op_name(node) in ("add", "sub") or node.op.scalar_op.distribution is not None
 
 
-def _logarithmic(v: Variable, kept: Collection[Variable]) -> Weighted:
-    """A factor, as an exponential if its logarithm is known."""
-    form = logarithmic(v, kept)
+def _logarithmic(v: Variable, kept: Collection[Variable], least: Gain) -> Weighted:
+    """A factor, as an exponential if its logarithm is known and of use in what ``least`` says."""
+    form = logarithmic(v, kept, least)
     if form is None or form.exponent is None:
         return Weighted(factors=(v,))
     known = 1.0 if form.factor is None else number(form.factor)
     if known is not None and known > 0:
         return Weighted(known, (), (form.exponent,))
     return Weighted(1.0, () if form.factor is None else (form.factor,), (form.exponent,))
+
+
+def _with_exponents(terms: Terms, kept: Collection[Variable]) -> Terms:
+    """Terms with exponentials in the place of divisors, and of powers with variable exponents."""
+    inverse: dict[Variable, Weighted] = {}
+    found: Terms = []
+    for term in terms:
+        new = Weighted(term.number, (), term.exponents)
+        for v in term.factors:
+            name, inputs = function_of(v)
+            varies = name == "pow" and v not in kept and number(inputs[1]) is None
+            one = _logarithmic(v, kept, Gain.OF_PRODUCT) if varies else Weighted(factors=(v,))
+            new = new.times(one)
+        for v in term.below:
+            new = new.times(inverse.setdefault(v, _inverse(v, kept)))
+        found.append(new)
+    return found
+
+
+def _inverse(v: Variable, kept: Collection[Variable]) -> Weighted:
+    """``1 / v``, from the logarithm of the size of ``v``."""
+    known = _logarithmic(v, kept, Gain.OF_PRODUCT)
+    if not known.factors:
+        return known.reciprocal()
+    size = functions.neg(functions.log(functions.abs(v)))
+    return Weighted(factors=(disconnected_grad(functions.sign(v)),), exponents=(size,))
 
 
 # ------------------------------------------------------------------ the logarithm of a sum
@@ -240,13 +259,12 @@ def _relative(terms: Terms, shares: Shares, like: Variable) -> Variable:
     powers = [_sum_of(t.exponents, like) for t in terms]
     weights = [_product_of(t, like) for t in terms]
     whole = _sum_of_weights(terms, weights, shares)
-    scaled = [_with_exponents(t, shares) for t in terms]
+    scaled = [_without_shares(t, shares) for t in terms]
     far_powers = [_sum_of(t.exponents, like) for t in scaled]
     far_weights = [_product_of(t, like) for t in scaled]
     sizes = [_size(w, e) for w, e in zip(far_weights, far_powers)]
     select = selection(sizes)
-    most = number_like(np.log(np.finfo(like.type.dtype).max) - 1, like)
-    apart = [functions.minimum(d, most) for d in gaps(far_powers, select)]
+    apart = [_bounded(d, w) for d, w in zip(gaps(far_powers, select), far_weights)]
     total = _dot(far_weights, [functions.exp_diff(d, 0) for d in apart])
     far = functions.add(select(far_powers), _log(total))
     if whole is None:
@@ -257,6 +275,14 @@ def _relative(terms: Terms, shares: Shares, like: Variable) -> Variable:
     small = [functions.expm1(functions.switch(near, d, 0)) for d in apart]
     total = functions.add(whole, _dot(weights, small))
     return functions.switch(near, functions.add(select(powers), _log(total)), far)
+
+
+def _bounded(apart: Variable, weight: Variable) -> Variable:
+    """The gap of a term; where the weight is 0 not so large that the exponential is infinite."""
+    if number(weight) is not None:
+        return apart
+    most = number_like(np.log(np.finfo(weight.type.dtype).max) / 8, weight)
+    return functions.switch(functions.eq(weight, 0), functions.minimum(apart, most), apart)
 
 
 def _size(weight: Variable, exponent: Variable) -> Variable:
@@ -272,7 +298,7 @@ def _dot(weights: Sequence[Variable], values: Sequence[Variable]) -> Variable:
     return functions.add(*[functions.mul(w, v) for w, v in zip(weights, values)])
 
 
-def _with_exponents(term: Weighted, shares: Shares) -> Weighted:
+def _without_shares(term: Weighted, shares: Shares) -> Weighted:
     """A term with exponentials in the place of elements of softmax, which may be 0 in floats."""
     exponents = [shares[v].logarithm for v in term.factors if v in shares]
     factors = [v for v in term.factors if v not in shares]
@@ -340,6 +366,7 @@ def differentiated_mixture(node: Apply, kept: Collection[Variable]) -> OtherForm
     terms = [t for t in reader.terms(Part(copy.outputs[0], True)) if t.number]
     if len(terms) < 2 or not any(t.exponents for t in terms):
         return None
+    terms = _with_exponents(terms, kept)
     found = cast(logarithm_of_sum(terms, reader.shares, out), out.type.dtype)
     if type(node.op) is Elemwise:
         for v in node.inputs:
