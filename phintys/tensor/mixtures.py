@@ -22,7 +22,7 @@ from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import number, number_like, number_of_sum
 from phintys.tensor.axes import expand_dims
-from phintys.tensor.dominant import gaps, selection
+from phintys.tensor.dominant import other_gaps, others, selection
 from phintys.tensor.elements import Shares, axes_of, elements
 from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
 from phintys.tensor.join import Join
@@ -256,25 +256,36 @@ def logarithm_of_sum(terms: Terms, shares: Shares, like: Variable) -> Variable:
 
 def _relative(terms: Terms, shares: Shares, like: Variable) -> Variable:
     """That logarithm; where all exponents are nearly the same, from the sum of the weights."""
-    powers = [_sum_of(t.exponents, like) for t in terms]
+    scaled = [_without_shares(t, shares) for t in terms]
+    if all(not t.factors for t in scaled):
+        scaled = [_without_number(t, like) for t in scaled]
+    powers = [_sum_of(t.exponents, like) for t in scaled]
+    weights = [_product_of(t, like) for t in scaled]
+    select = selection([_size(w, e) for w, e in zip(weights, powers)])
+    apart, rest = other_gaps(powers, select), others(weights, select)
+    far = functions.add(select(powers), _far_sum(select(weights), rest, apart))
     weights = [_product_of(t, like) for t in terms]
     whole = _sum_of_weights(terms, weights, shares)
-    scaled = [_without_shares(t, shares) for t in terms]
-    far_powers = [_sum_of(t.exponents, like) for t in scaled]
-    far_weights = [_product_of(t, like) for t in scaled]
-    sizes = [_size(w, e) for w, e in zip(far_weights, far_powers)]
-    select = selection(sizes)
-    apart = [_bounded(d, w) for d, w in zip(gaps(far_powers, select), far_weights)]
-    total = _dot(far_weights, [functions.exp_diff(d, 0) for d in apart])
-    far = functions.add(select(far_powers), _log(total))
     if whole is None:
         return far
-    apart = gaps(powers, select)
-    largest = reduce(functions.maximum, [functions.abs(d) for d in apart])
-    near = functions.lt(largest, _NEAR)
+    powers = [_sum_of(t.exponents, like) for t in terms]
+    apart, rest = other_gaps(powers, select), others(weights, select)
+    near = functions.lt(_largest([functions.abs(d) for d in apart]), _NEAR)
     small = [functions.expm1(functions.switch(near, d, 0)) for d in apart]
-    total = functions.add(whole, _dot(weights, small))
+    total = functions.add(whole, *[functions.mul(w, v) for w, v in zip(rest, small)])
     return functions.switch(near, functions.add(select(powers), _log(total)), far)
+
+
+def _largest(values: Sequence[Variable]) -> Variable:
+    return reduce(functions.maximum, values)
+
+
+def _far_sum(top: Variable, weights: Sequence[Variable], apart: Sequence[Variable]) -> Variable:
+    """The logarithm of ``top`` plus the sum of ``weight * exp(gap)``."""
+    if len(weights) == 1 and number(top) == number(weights[0]) == 1:
+        return functions.softplus(apart[0])
+    sizes = [functions.exp_diff(_bounded(d, w), 0) for d, w in zip(apart, weights)]
+    return _log(functions.add(top, *[functions.mul(w, v) for w, v in zip(weights, sizes)]))
 
 
 def _bounded(apart: Variable, weight: Variable) -> Variable:
@@ -286,6 +297,8 @@ def _bounded(apart: Variable, weight: Variable) -> Variable:
 
 
 def _size(weight: Variable, exponent: Variable) -> Variable:
+    if number(weight) == 1:
+        return exponent
     return functions.add(functions.log(functions.abs(weight)), exponent)
 
 
@@ -294,8 +307,11 @@ def _log(total: Variable) -> Variable:
     return functions.log(functions.switch(functions.eq(total, 0), 1, total))
 
 
-def _dot(weights: Sequence[Variable], values: Sequence[Variable]) -> Variable:
-    return functions.add(*[functions.mul(w, v) for w, v in zip(weights, values)])
+def _without_number(term: Weighted, like: Variable) -> Weighted:
+    """A term with a number other than 1 in its exponent."""
+    if term.number == 1:
+        return term
+    return Weighted(1.0, (), (*term.exponents, number_like(np.log(term.number), like)))
 
 
 def _without_shares(term: Weighted, shares: Shares) -> Weighted:
@@ -309,7 +325,7 @@ def _sum_of_weights(terms: Terms, weights: Sequence[Variable], shares: Shares) -
     """The sum of the weights if that is a number, such as that of ``w`` and ``1 - w``."""
     like = weights[0]
     if all(not t.factors for t in terms):
-        return number_like(sum(t.number for t in terms), like)
+        return None
     if _are_shares(terms, shares):
         return number_like(terms[0].number, like)
     known = number_of_sum(functions.add(*weights))
