@@ -12,6 +12,7 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.tensor.apart import Atom, Powers, Term, monomial, simpler_difference, sum_of_terms
 from phintys.tensor.elemwise import function_of
+from phintys.tensor.near_one import with_small_differences
 
 #: Terms of a numerator, denominators and factors that are tried, and their powers, at most.
 MOST_TERMS, MOST_TRIES, MOST_POWER = 16, 4, 2
@@ -25,10 +26,22 @@ def without_cancellation(inputs: Sequence[Variable]) -> Variable | None:
         known = [_without_signs(t) for t in given if t is not None]
         if len(known) < len(given) or len(known) > MOST_TERMS:
             continue
-        reduced = _over_common_denominator(known) or _multiplied_out(known) or _simpler_pair(known)
+        common = _common(known)
+        rest = [_times(t, {a: -p for a, p in common.items()}) for t in known]
+        reduced = _over_common_denominator(rest) or _multiplied_out(rest) or _simpler_pair(rest)
+        if reduced is None:
+            reduced = with_small_differences(rest)
         if reduced is not None:
-            return sum_of_terms(reduced)
+            return sum_of_terms([_times(t, common) for t in reduced])
     return None
+
+
+def _common(terms: Sequence[Term]) -> Powers:
+    """The factors that all terms have; sums that are denominators stay in the terms."""
+    atoms = dict.fromkeys([a for t in terms for a in t.powers])
+    least = {a: min([t.powers.get(a, 0) for t in terms]) for a in atoms}
+    most = {a: max([t.powers.get(a, 0) for t in terms]) for a in atoms}
+    return {a: p for a, p in least.items() if p > 0 or p == most[a] or (p < 0 and not _is_sum(a))}
 
 
 def _parts(term: Term | None) -> list[Term | None]:
@@ -59,7 +72,7 @@ def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
 
 def _multiplied_out(terms: Sequence[Term]) -> list[Term] | None:
     """The terms, with one sum multiplied out so that some cancel; None if none do."""
-    for factor in _sums(terms, lambda power: power == 1):
+    for factor in _sums(terms, lambda power: 0 < power <= MOST_POWER):
         more = _expanded(terms, factor)
         reduced = None if more is None else _reduced(more, terms, factor)
         if reduced is not None:

@@ -12,6 +12,7 @@ from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Variable
 from phintys.tensor.apart import Atom, Powers, Term, monomial, number_like, sum_of_terms
 from phintys.tensor.elemwise import DimShuffle, function_of, functions
+from phintys.tensor.near_one import with_small_differences
 
 #: Terms of a sum, at most, and variables that are looked at.
 MOST_TERMS, MOST_PARTS = 24, 40
@@ -215,29 +216,5 @@ def negative(terms: Polynomial) -> Polynomial:
 
 
 def written(terms: Polynomial) -> Variable:
-    """A sum as a variable; ``exp(x)**n - 1`` is ``expm1(n x)``."""
-    left = list(terms)
-    found: list[Term] = []
-    while left:
-        term = left.pop(0)
-        pairs = [(other, _with_expm1(term, other)) for other in left]
-        other, new = next((pair for pair in pairs if pair[1] is not None), (term, term))
-        found.append(term if new is None else new)
-        left = [t for t in left if t is not other]
-    return sum_of_terms(found)
-
-
-def _with_expm1(first: Term, second: Term) -> Term | None:
-    """The sum of ``x`` and ``-x exp(y)**n``, in any order, as ``-x expm1(n y)``."""
-    if first.factor != -second.factor:
-        return None
-    for one, other in ((first, second), (second, first)):
-        apart = times(other, {a: -p for a, p in one.powers.items()}).powers
-        if len(apart) != 1:
-            continue
-        ((atom, power),) = apart.items()
-        name, inputs = function_of(atom.of)
-        if name == "exp" and not atom.moves and power > 0:
-            exponent = functions.mul(number_like(power, inputs[0]), inputs[0])
-            return Term(other.factor, {**one.powers, Atom(functions.expm1(exponent)): 1})
-    return None
+    """A sum as a variable; ``x - x exp(y)`` is computed by `expm1`."""
+    return sum_of_terms(with_small_differences(terms) or terms)

@@ -15,6 +15,8 @@ from phintys.tensor.rules.match import is_float, like, some
 
 #: Factors of a term that are looked at, at most, and terms of a sum.
 MOST_FACTORS, MOST_TERMS = 12, 8
+#: Functions whose results may cancel other terms.
+FACTORS = ("add", "exp", "pow", "sigmoid")
 
 
 @rule(
@@ -31,27 +33,31 @@ MOST_FACTORS, MOST_TERMS = 12, 8
         "1 - 2 * x / (1 + x) | positive",
         "(y + 1) * x / (y + x) - x | positive",
         "(x - y) * z - (x + 1) * z",
+        "x + x * (y - x) / x | positive",
+        "y - y * exp(x)",
+        "2 * z * sigmoid(x) - z",
+        "z * x**y - z | positive",
     ),
 )
 def cancelling_fractions(ctx: Context, node: Apply) -> Replacement:
-    """Applies if a sum is a denominator, or a factor; see `phintys.tensor.fractions`."""
+    """Applies if a factor of a term is one of `FACTORS`; see `phintys.tensor.fractions`."""
     if len(node.inputs) > MOST_TERMS or not is_float(node.outputs[0]):
         return None
-    if not any(_has_sum(v) for v in node.inputs):
+    if not any(_has_factor(v) for v in node.inputs):
         return None
     found = without_cancellation(node.inputs)
     return None if found is None else like(node, found)
 
 
-def _has_sum(v: Variable) -> bool:
-    """Whether a sum is a factor of a product or quotient."""
+def _has_factor(v: Variable) -> bool:
+    """Whether a sum, or another of `FACTORS`, is a factor of a product or quotient."""
     stack = [v]
     for _ in range(MOST_FACTORS):
         if not stack:
             return False
         w = stack.pop()
         name, inputs = function_of(w)
-        if name == "add" and w is not v:
+        if name in FACTORS and w is not v:
             return True
         if name in ("mul", "true_div", "reciprocal", "sqr"):
             stack += inputs
