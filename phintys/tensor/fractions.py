@@ -10,8 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from phintys.graph.op import Op
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, Powers, Term, monomial, simpler_difference, sum_of_terms
-from phintys.tensor.elemwise import function_of
+from phintys.tensor.apart import (
+    Atom,
+    Powers,
+    Term,
+    monomial,
+    number,
+    simpler_difference,
+    sum_of_terms,
+)
+from phintys.tensor.elemwise import function_of, functions
 from phintys.tensor.near_one import with_small_differences
 
 #: Terms of a numerator, denominators and factors that are tried, and their powers, at most.
@@ -20,20 +28,49 @@ MOST_TERMS, MOST_TRIES, MOST_POWER = 16, 4, 2
 
 def without_cancellation(inputs: Sequence[Variable]) -> Variable | None:
     """The sum of variables, in which terms cancel before they are computed; None if none do."""
-    terms = [monomial(v) for v in inputs]
+    terms = [t for v in inputs if (t := monomial(v)) is None or t.factor != 0]
     parts = [part for t in terms for part in _parts(t)]
-    for given in (terms, parts) if len(parts) > len(terms) else (terms,):
-        known = [_without_signs(t) for t in given if t is not None]
-        if len(known) < len(given) or len(known) > MOST_TERMS:
-            continue
-        common = _common(known)
-        rest = [_times(t, {a: -p for a, p in common.items()}) for t in known]
-        reduced = _over_common_denominator(rest) or _multiplied_out(rest) or _simpler_pair(rest)
-        if reduced is None:
-            reduced = with_small_differences(rest)
-        if reduced is not None:
-            return sum_of_terms([_times(t, common) for t in reduced])
+    more = [part for t in parts for part in _distributed(t)]
+    tried = {len(given): given for given in (more, parts, terms)}
+    for given in reversed(tried.values()):
+        known = [t for t in given if t is not None]
+        if len(known) == len(given) <= MOST_TERMS:
+            found = _of_terms(known)
+            if found is not None:
+                return found
     return None
+
+
+def _of_terms(terms: Sequence[Term]) -> Variable | None:
+    pairs = [_without_signs(t) for t in terms]
+    known = [t for t, _ in pairs]
+    conditions = dict.fromkeys([c for _, c in pairs if c is not None])
+    common = _common(known)
+    rest = [_times(t, {a: -p for a, p in common.items()}) for t in known]
+    reduced = (
+        _over_common_denominator(rest)
+        or _multiplied_out(rest)
+        or _simpler_pair(rest)
+        or _with_small_differences(rest)
+    )
+    if reduced is None or len(conditions) > 1:
+        return None
+    found = sum_of_terms([_times(t, common) for t in reduced])
+    for condition in conditions:
+        others = [t for t, c in pairs if c is None]
+        found = functions.switch(condition, sum_of_terms(others) if others else 0, found)
+    return found
+
+
+def _with_small_differences(terms: Sequence[Term]) -> list[Term] | None:
+    """See `phintys.tensor.near_one`; also with one sum multiplied out."""
+    found = with_small_differences(terms)
+    for factor in _sums(terms, lambda power: power == 1) if found is None else ():
+        more = _expanded(terms, factor) if _has_one_sign(factor) else None
+        found = None if more is None else with_small_differences(more)
+        if found is not None:
+            break
+    return found
 
 
 def _common(terms: Sequence[Term]) -> Powers:
@@ -53,6 +90,17 @@ def _parts(term: Term | None) -> list[Term | None]:
         return [term]
     parts = [monomial(v) for v in function_of(atom.of)[1]]
     return [None if t is None else Term(term.factor * t.factor, t.powers) for t in parts]
+
+
+def _distributed(term: Term | None) -> list[Term | None]:
+    """A term of which a factor is a sum of products, multiplied out."""
+    if term is None:
+        return [term]
+    for atom in _sums([term], lambda power: power == 1):
+        parts = [monomial(v) for v in function_of(atom.of)[1]]
+        if all(t is not None and len(t.powers) > 1 for t in parts):
+            return list(_expanded([term], atom) or [term])
+    return [term]
 
 
 def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
@@ -96,17 +144,37 @@ def _has_one_sign(factor: Atom) -> bool:
     return len({t is not None and t.factor > 0 for t in parts}) == 1
 
 
-def _without_signs(term: Term) -> Term:
-    """A term with ``1 / x`` for ``sign(x) / abs(x)``, the derivative of ``log(abs(x))``."""
-    powers = dict(term.powers)
+def _without_signs(term: Term) -> tuple[Term, Variable | None]:
+    """A term with ``1 / x`` for ``sign(x) / abs(x)``, the derivative of ``log(abs(x))``.
+
+    Also the condition under which the term is 0 instead.
+    """
     for atom, power in term.powers.items():
-        name, inputs = function_of(atom.of)
-        own = [a for a in powers if name == "abs" and _is_sign(a, inputs[0], atom.moves)]
-        if own and powers[own[0]] == -power:
-            del powers[own[0]], powers[atom]
-            whole = Atom(inputs[0], atom.moves)
-            powers[whole] = powers.get(whole, 0) + power
-    return Term(term.factor, {a: p for a, p in powers.items() if p})
+        x, condition = _inside_abs(atom)
+        signs = [a for a in term.powers if x is not None and _is_sign(a, x, atom.moves)]
+        if x is None or not signs or term.powers[signs[0]] != -power or power > 0:
+            continue
+        inner = None if atom.moves else monomial(x)
+        given = Term(1.0, {Atom(x, atom.moves): 1}) if inner is None else inner
+        rest = {a: p for a, p in term.powers.items() if a not in (atom, signs[0])}
+        more = {a: p * power for a, p in given.powers.items()}
+        new = _times(Term(term.factor * given.factor**power, rest), more)
+        cancels = all(new.powers.get(a, 0) >= 0 for a, p in given.powers.items() if p > 0)
+        return new, None if cancels else condition
+    return term, None
+
+
+def _inside_abs(atom: Atom) -> tuple[Variable | None, Variable | None]:
+    """``x`` of ``abs(x)``, and the condition under which that is 1 and the dividend is 0.
+
+    That is where both are 0: the derivative of `xlogy` has such a divisor.
+    """
+    name, inputs = function_of(atom.of)
+    condition = None
+    if name == "switch" and number(inputs[1]) == 1 and not atom.moves:
+        condition = inputs[0]
+        name, inputs = function_of(inputs[2])
+    return (inputs[0] if name == "abs" else None), condition
 
 
 def _is_sign(atom: Atom, x: Variable, moves: tuple[Op, ...]) -> bool:
