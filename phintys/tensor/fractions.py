@@ -42,6 +42,48 @@ def without_cancellation(inputs: Sequence[Variable]) -> Variable | None:
 
 
 def _of_terms(terms: Sequence[Term]) -> Variable | None:
+    found = _of_factors(terms)
+    return _where_selected(terms) if found is None else found
+
+
+def _where_selected(terms: Sequence[Term]) -> Variable | None:
+    """The sum, if terms cancel where the condition of factors that are selections holds."""
+    chosen = [a for t in terms for a, p in t.powers.items() if p == 1 and _is_selection(a)]
+    if not chosen:
+        return None
+    condition = function_of(chosen[0].of)[1][0]
+    taken = [_branch(t, condition, 1) for t in terms]
+    others = [_branch(t, condition, 2) for t in terms]
+    if None in taken or None in others:
+        return None
+    found = _of_factors([t for t in taken if t is not None and t.factor])
+    if found is None:
+        return None
+    left = [t for t in others if t is not None and t.factor]
+    return functions.switch(condition, found, sum_of_terms(left) if left else 0)
+
+
+def _is_selection(atom: Atom) -> bool:
+    name, inputs = function_of(atom.of)
+    return name == "switch" and not atom.moves and number(inputs[1]) is None
+
+
+def _branch(term: Term, condition: Variable, which: int) -> Term | None:
+    """A term with one branch of a factor that is selected by a condition."""
+    for atom, power in term.powers.items():
+        name, inputs = function_of(atom.of)
+        if name == "switch" and power == 1 and not atom.moves and inputs[0] is condition:
+            inner = monomial(inputs[which])
+            rest = {a: p for a, p in term.powers.items() if a != atom}
+            if inner is None:
+                return None
+            return _times(Term(term.factor * inner.factor, rest), inner.powers)
+    return term
+
+
+def _of_factors(terms: Sequence[Term]) -> Variable | None:
+    if len(terms) < 2:
+        return None
     pairs = [_without_signs(t) for t in terms]
     known = [t for t, _ in pairs]
     conditions = dict.fromkeys([c for _, c in pairs if c is not None])

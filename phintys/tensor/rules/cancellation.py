@@ -16,7 +16,7 @@ from phintys.tensor.rules.match import is_float, like, some
 #: Factors of a term that are looked at, at most, and terms of a sum.
 MOST_FACTORS, MOST_TERMS = 12, 8
 #: Functions whose results may cancel other terms.
-FACTORS = ("add", "exp", "pow", "sigmoid")
+FACTORS = ("add", "exp", "pow", "sigmoid", "switch")
 
 
 @rule(
