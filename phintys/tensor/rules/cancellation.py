@@ -9,6 +9,7 @@ from __future__ import annotations
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
+from phintys.tensor.apart import monomial, sum_of_terms
 from phintys.tensor.elemwise import function_of
 from phintys.tensor.fractions import without_cancellation
 from phintys.tensor.rules.match import is_float, like, some
@@ -47,6 +48,43 @@ def cancelling_fractions(ctx: Context, node: Apply) -> Replacement:
         return None
     found = without_cancellation(node.inputs)
     return None if found is None else like(node, found)
+
+
+@rule(
+    "(y / exp(x)) * exp(x) -> y",
+    ops=[TABLE["mul"], TABLE["true_div"]],
+    where=some("mul", "true_div", "exp", "sqr"),
+    phase="stabilize",
+    law="finite",
+    tested_on=("(y / exp(x)) * z * exp(x)", "(y * exp(x)) / sqr(z * exp(x))"),
+)
+def cancelling_exponentials(ctx: Context, node: Apply) -> Replacement:
+    """Factors of nested products and quotients, whatever else these are used for."""
+    (out,) = node.outputs
+    if not is_float(out) or not _has_opposite_exponentials(out):
+        return None
+    found = monomial(out)
+    return None if found is None else like(node, sum_of_terms([found]))
+
+
+def _has_opposite_exponentials(v: Variable) -> bool:
+    """Whether an exponential multiplies in one place and divides in another."""
+    powers: dict[Variable, int] = {}
+    stack = [(v, 1)]
+    for _ in range(MOST_FACTORS):
+        if not stack:
+            return False
+        w, sign = stack.pop()
+        name, inputs = function_of(w)
+        if name == "exp" and powers.setdefault(w, sign) != sign:
+            return True
+        if name in ("mul", "sqr"):
+            stack += [(u, sign) for u in inputs]
+        elif name == "true_div":
+            stack += [(inputs[0], sign), (inputs[1], -sign)]
+        elif name == "reciprocal":
+            stack.append((inputs[0], -sign))
+    return False
 
 
 def _has_factor(v: Variable) -> bool:
