@@ -30,7 +30,7 @@ from phintys.tensor.logarithms import differentiated_form, form_from, logarithmi
 from phintys.tensor.power_sums import is_power_sum
 from phintys.tensor.reduce import Sum
 from phintys.tensor.region import merged, region
-from phintys.tensor.scaled import Gain, is_float, spread
+from phintys.tensor.scaled import Gain, Scaled, finds_sums, is_float, spread
 from phintys.tensor.special import LogSoftmax, LogSumExp
 
 #: Terms of a sum, and variables that are looked at, at most.
@@ -132,7 +132,7 @@ class Reader:
         if name == "second":
             return [Part(inputs[1])], _same
         if name == "add":
-            return [Part(w) for w in inputs], _union
+            return [Part(w) for w in inputs], lambda found: _union([_with_one_weight(found, v)])
         if name == "mul":
             return [Part(w) for w in inputs], _product
         return ([Part(w) for w in inputs], _quotient) if name == "true_div" else None
@@ -172,6 +172,16 @@ def _same(found: list[Terms]) -> Terms:
 def _without(terms: Terms, exponent: Variable) -> Terms:
     other = Weighted(exponents=(functions.neg(exponent),))
     return [t.times(other) for t in terms]
+
+
+def _with_one_weight(found: list[Terms], like: Variable) -> Terms:
+    """The terms, with one in the place of all that have no exponent."""
+    terms = [t for part in found for t in part]
+    plain = [t for t in terms if not t.exponents and not t.below]
+    if len(plain) < 2:
+        return terms
+    weight = functions.add(*[_product_of(t, like) for t in plain])
+    return [Weighted(factors=(weight,)), *[t for t in terms if t.exponents or t.below]]
 
 
 def _union(found: list[Terms]) -> Terms | None:
@@ -270,10 +280,17 @@ def _relative(terms: Terms, shares: Shares, like: Variable) -> Variable:
         return far
     powers = [_sum_of(t.exponents, like) for t in terms]
     apart, rest = other_gaps(powers, select), others(weights, select)
+    near, total = _near_sum(whole, rest, apart)
+    return functions.switch(near, functions.add(select(powers), _log(total)), far)
+
+
+def _near_sum(
+    whole: Variable, weights: Sequence[Variable], apart: Sequence[Variable]
+) -> tuple[Variable, Variable]:
+    """Where all gaps are small, and there the sum: that of the weights, and what differs."""
     near = functions.lt(_largest([functions.abs(d) for d in apart]), _NEAR)
     small = [functions.expm1(functions.switch(near, d, 0)) for d in apart]
-    total = functions.add(whole, *[functions.mul(w, v) for w, v in zip(rest, small)])
-    return functions.switch(near, functions.add(select(powers), _log(total)), far)
+    return near, functions.add(whole, *[functions.mul(w, v) for w, v in zip(weights, small)])
 
 
 def _largest(values: Sequence[Variable]) -> Variable:
@@ -284,8 +301,14 @@ def _far_sum(top: Variable, weights: Sequence[Variable], apart: Sequence[Variabl
     """The logarithm of ``top`` plus the sum of ``weight * exp(gap)``."""
     if len(weights) == 1 and number(top) == number(weights[0]) == 1:
         return functions.softplus(apart[0])
+    return _log(_weighted_sum(top, weights, apart))
+
+
+def _weighted_sum(
+    top: Variable, weights: Sequence[Variable], apart: Sequence[Variable]
+) -> Variable:
     sizes = [functions.exp_diff(_bounded(d, w), 0) for d, w in zip(apart, weights)]
-    return _log(functions.add(top, *[functions.mul(w, v) for w, v in zip(weights, sizes)]))
+    return functions.add(top, *[functions.mul(w, v) for w, v in zip(weights, sizes)])
 
 
 def _bounded(apart: Variable, weight: Variable) -> Variable:
@@ -392,6 +415,29 @@ def differentiated_mixture(node: Apply, kept: Collection[Variable]) -> OtherForm
     return form_from(node, kept, found, looked_at)
 
 
+def scaled_mixture(node: Apply) -> Scaled | None:
+    """The scaled form of a sum of weighted exponentials, whose weights add up to a number."""
+    (out,) = node.outputs
+    given = [w for v in node.inputs for w in (v, *function_of(v)[1])]
+    if not any(scalar_op_name(w.owner) == "exp" for w in given) or is_power_sum(out):
+        return None
+    reader = Reader(())
+    terms = [t for t in reader.terms(Part(out)) if t.number]
+    if len(terms) < 2 or any(v in reader.shares for t in terms for v in t.factors):
+        return None
+    terms = _with_exponents(terms, ())
+    weights = [_product_of(t, out) for t in terms]
+    whole = _sum_of_weights(terms, weights, reader.shares)
+    if whole is None:
+        return None
+    powers = [_sum_of(t.exponents, out) for t in terms]
+    select = selection([_size(w, e) for w, e in zip(weights, powers)])
+    apart, rest = other_gaps(powers, select), others(weights, select)
+    far = _weighted_sum(select(weights), rest, apart)
+    near, total = _near_sum(whole, rest, apart)
+    return Scaled(select(powers), functions.switch(near, total, far))
+
+
 def differentiated_logarithm(node: Apply, kept: Collection[Variable]) -> OtherForm | None:
     """That of a mixture, or the stable logarithm of another number."""
     found = differentiated_mixture(node, kept)
@@ -416,3 +462,4 @@ differentiated_as(functions.log, differentiated_logarithm)
 differentiated_as(functions.logaddexp, differentiated_mixture)
 differentiated_as(LogSumExp, differentiated_mixture)
 differentiated_as(LogSoftmax, differentiated_log_softmax)
+finds_sums(scaled_mixture)

@@ -104,6 +104,15 @@ class Composition(NamedTuple):
 _stated: dict[type[Op], Form] = {}
 
 
+#: Functions that find the scaled forms of sums.
+_sums: list[Callable[[Apply], Scaled | None]] = []
+
+
+def finds_sums(find: Callable[[Apply], Scaled | None]) -> None:
+    """Register a function that returns the scaled form of a sum whose logarithm is of use."""
+    _sums.append(find)
+
+
 def states(op: type[Op], form: Form) -> None:
     """Register the scaled form of the results of a class of ops, or of batches of them."""
     _stated[op] = form
@@ -293,9 +302,12 @@ def one_plus(x: Variable) -> Scaled | None:
 
 
 def _recognized(node: Apply, more: float = 0.0) -> Scaled | None:
-    """The result plus ``more``, if it is a probability or a sum of powers."""
+    """The result plus ``more``, if it is a probability, a sum of powers, or registered."""
     found = _of_probability(node, more)
-    return _of_powers(node, more) if found is None else found
+    found = _of_powers(node, more) if found is None else found
+    if found is None and not more:
+        return next((form for find in _sums if (form := find(node)) is not None), None)
+    return found
 
 
 def _of_powers(node: Apply, more: float) -> Scaled | None:
@@ -400,6 +412,8 @@ def stated_with_one(one: float, x: Variable) -> Scaled | None:
 def _gain_of_sum(node: Apply) -> Gain:
     """That of a sum whose logarithm is known: a probability, powers, a number and a function."""
     if is_probability(node.outputs[0]) or is_power_sum(node.outputs[0]):
+        return Gain.OF_SUM
+    if any(find(node) is not None for find in _sums):
         return Gain.OF_SUM
     if len(node.inputs) != 2:
         return Gain.NOTHING
