@@ -99,3 +99,43 @@ def test_long_sums() -> None:
     terms = algebra.of(pt.add(*pt.dscalars("abcdef")))
     with pytest.raises(TooLong):
         algebra.times(terms, algebra.of(pt.add(*pt.dscalars("ghijkl"))))
+
+
+def test_differences_from_one() -> None:
+    """Of exponentials, powers and `sigmoid` that are next to 1, or to 1/2."""
+    u, a, c = pt.dvectors("u", "a", "c")
+    small, large = np.array([1e-20, -1e-9, 3.0]), np.array([1e9, 1e-9, 0.5])
+    outputs = [
+        c - c * pt.exp(u),
+        c - c * a**u,
+        2 * c * pt.sigmoid(u) - c,
+        pt.sigmoid(-u) - pt.sigmoid(u),
+        phintys.grad((u * pt.log(a) - a**u).sum(), a),
+    ]
+    found = phintys.function([u, a, c], outputs)(small, large, large)
+    logarithm = np.expm1(small * np.log(large))
+    halves = np.tanh(small / 2)
+    expected = [
+        -large * np.expm1(small),
+        -large * logarithm,
+        large * halves,
+        -halves,
+        -small / large * logarithm,
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_powers_next_to_one_at_zero() -> None:
+    """Where the base is not positive a power is computed as it is written."""
+    u, a = pt.dvectors("u", "a")
+    f = phintys.function([u, a], [1 - a**u, 3 * u - 3 * u * a**u])
+    np.testing.assert_array_equal(f([2, 0, 3], [0, 0, -2]), [[1, 0, 9], [6, 0, 81]])
+
+
+def test_cancelling_exponentials() -> None:
+    """Whatever else a quotient is used for."""
+    u, h = pt.dvectors("u", "h")
+    z = u / pt.exp(h)
+    f = phintys.function([u, h], [z, z * pt.exp(h), z**2 * pt.exp(2 * h) / pt.exp(2 * h)])
+    found = f([3.0, 2.0], [800.0, 700.0])
+    np.testing.assert_allclose(found[1], [3, 2], rtol=1e-15)

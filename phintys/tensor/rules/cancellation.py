@@ -21,7 +21,7 @@ FACTORS = ("add", "exp", "pow", "sigmoid", "switch")
 
 
 @rule(
-    "x - x**2 / (x + y) -> x * y / (x + y)",
+    "x - x**2 / (x + y) -> x * y / (x + y), and other fractions",
     ops=[TABLE["add"]],
     where=some("mul", "true_div", "reciprocal"),
     phase="stabilize",
