@@ -34,7 +34,7 @@ FACTORS = ("add", "exp", "pow", "sigmoid", "switch")
         "1 - 2 * x / (1 + x) | positive",
         "(y + 1) * x / (y + x) - x | positive",
         "(x - y) * z - (x + 1) * z",
-        "x + x * (y - x) / x | positive",
+        "(x - y) / y + sqr((x - y) / y) | positive",
         "y - y * exp(x)",
         "2 * z * sigmoid(x) - z",
         "z * x**y - z | positive",
