@@ -154,8 +154,8 @@ def _shares(node: Apply, logits: list[Variable], shares: Shares) -> list[Variabl
     apart = gaps(logits, selection(logits))
     sizes = [functions.exp_diff(v, 0) for v in apart]
     total = functions.add(*sizes)
-    parts = [functions.true_div(v, total) for v in sizes]
-    logarithms = [functions.sub(v, functions.log(total)) for v in apart]
+    parts: list[Variable] = [functions.true_div(v, total) for v in sizes]
+    logarithms: list[Variable] = [functions.sub(v, functions.log(total)) for v in apart]
     shares.update({v: Share(log, node) for v, log in zip(parts, logarithms)})
     return logarithms if type(node.op) is LogSoftmax else parts
 

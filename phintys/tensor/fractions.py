@@ -259,7 +259,7 @@ def _is_sum(atom: Atom) -> bool:
     return not atom.moves and function_of(atom.of)[0] == "add"
 
 
-def _sums(terms: Sequence[Term], fits: Callable[[int], bool]) -> Iterator[Atom]:
+def _sums(terms: Sequence[Term], fits: Callable[[float], bool]) -> Iterator[Atom]:
     """The sums among the factors of terms, with powers that fit."""
     found = [a for t in terms for a, power in t.powers.items() if fits(power) and _is_sum(a)]
     return iter(list(dict.fromkeys(found))[:MOST_TRIES])
@@ -279,7 +279,7 @@ def _expanded(terms: Sequence[Term], atom: Atom) -> list[Term] | None:
     for term in terms:
         power = term.powers.get(atom, 0)
         made = [_times(term, {atom: -power})]
-        for _ in range(power):
+        for _ in range(int(power)):
             made = [
                 Term(t.factor * part.factor, _times(t, part.powers).powers)
                 for t in made
@@ -294,7 +294,7 @@ def _expanded(terms: Sequence[Term], atom: Atom) -> list[Term] | None:
 
 def _collected(terms: Sequence[Term]) -> list[Term] | None:
     """The terms, with equal ones added up; None if none have opposite signs."""
-    found: dict[frozenset[tuple[Atom, int]], Term] = {}
+    found: dict[frozenset[tuple[Atom, float]], Term] = {}
     opposite = False
     for t in terms:
         old = found.get(t.key)

@@ -153,9 +153,9 @@ def _cut_below_moves(known: Collection[Variable], kept: Container[Variable]) -> 
     stack = list(known)
     while stack:
         v = stack.pop()
-        moves = v.owner is not None and type(v.owner.op) in (DimShuffle, Join, MakeVector)
-        if moves and v not in kept:
-            stack += v.owner.inputs
+        node = None if v in kept else v.owner
+        if node is not None and type(node.op) in (DimShuffle, Join, MakeVector):
+            stack += node.inputs
         else:
             found.add(v)
     return found

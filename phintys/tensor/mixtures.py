@@ -375,7 +375,7 @@ def _left(given: Sequence[Variable], gone: Sequence[Variable]) -> tuple[Variable
 
 
 def _product_of(term: Weighted, like: Variable) -> Variable:
-    values = [cast(v, like.type.dtype) for v in term.factors]
+    values: list[Variable] = [cast(v, like.type.dtype) for v in term.factors]
     if term.number != 1 or not values:
         values.insert(0, number_like(term.number, like))
     return functions.mul(*values) if len(values) > 1 else values[0]

@@ -20,7 +20,7 @@ mp.dps = 150
 def _log_sum(m: Any, *logs: Any) -> Any:
     """The logarithm of the sum of exponentials, written with an op for each number of terms."""
     if m is mp:
-        return mp.log(sum([mp.exp(v) for v in logs]))
+        return mpmath.log(sum([mpmath.exp(v) for v in logs]))
     return pt.logaddexp(*logs) if len(logs) == 2 else pt.logsumexp(pt.stack(logs, -1), axis=-1)
 
 
@@ -36,8 +36,8 @@ def _softmax(m: Any, *logits: Any) -> list[Any]:
     if m is pt:
         weights = pt.special.softmax(pt.stack(logits, axis=-1), axis=-1)
         return [weights[..., k] for k in range(len(logits))]
-    total = sum([mp.exp(v) for v in logits])
-    return [mp.exp(v) / total for v in logits]
+    total = sum([mpmath.exp(v) for v in logits])
+    return [mpmath.exp(v) / total for v in logits]
 
 
 def _mixed(m: Any, w: Any, mean: Any) -> Any:
@@ -59,7 +59,7 @@ def _of_weights(m: Any, a: Any, mean: Any) -> Any:
         stacked = pt.stack([a, a * 0, a * 0 + 1], axis=-1)
         return pt.logsumexp(pt.special.log_softmax(stacked, -1) + pt.stack(logs, -1), axis=-1)
     weights = _softmax(mp, a, mpf(0), mpf(1))
-    return mp.log(sum([w * mp.exp(v) for w, v in zip(weights, logs)]))
+    return mpmath.log(sum([w * mpmath.exp(v) for w, v in zip(weights, logs)]))
 
 
 #: functions ``(m, x, y)``, and points

@@ -7,6 +7,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.graph.variable import Variable
 from phintys.tensor.fractions import without_cancellation
 from phintys.tensor.laurent import Algebra, TooLong, written
 
@@ -34,7 +35,7 @@ SUMS = {
 }
 
 
-def computed(v: pt.TensorVariable) -> float:
+def computed(v: Variable) -> float:
     inputs = list(GIVEN)
     f = phintys.function(inputs, v, mode="FAST_COMPILE", on_unused_input="ignore")
     return float(f(*GIVEN.values()))

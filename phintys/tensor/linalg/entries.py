@@ -14,6 +14,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import Term, number_like, sum_of_terms
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elements import elements
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle
 from phintys.tensor.join import Join
@@ -63,7 +64,7 @@ def _result(node: Apply, kept: Collection[Variable], algebra: Algebra) -> Variab
     matrix = _entries(node.inputs[0], kept, algebra)
     if matrix is None:
         return None
-    if type(op) in SOLVERS:
+    if isinstance(op, SOLVERS):
         columns = _column(node, kept, algebra)
         solved = None if columns is None else _solved(op, matrix, columns, algebra)
         if solved is None:
@@ -181,7 +182,7 @@ def _column(node: Apply, kept: Collection[Variable], algebra: Algebra) -> list[P
     """The elements of the right side, if that is one column."""
     assert isinstance(node.op, Blockwise), "it is an op for batches"
     a, b = node.inputs
-    as_vector = node.op.core_op.b_ndim == 1
+    as_vector = isinstance(node.op.core_op, SOLVERS) and node.op.core_op.b_ndim == 1
     if b.type.ndim != a.type.ndim - as_vector or not (as_vector or b.type.broadcastable[-1]):
         return None
     found = elements(b, a.type.ndim - 2, kept, {})
@@ -262,8 +263,8 @@ def _written(terms: Polynomial, node: Apply, algebra: Algebra) -> Variable:
 def _spread(found: Variable, node: Apply) -> Variable:
     (out,) = node.outputs
     matrix = node.inputs[0]
-    batch = matrix[(..., 0, 0)] if matrix.type.ndim > 2 else number_like(0, out)
-    return spread(cast(found, out.type.dtype), batch)
+    found = cast(found, out.type.dtype)
+    return found if matrix.type.ndim == 2 else spread(found, as_tensor_variable(matrix)[..., 0, 0])
 
 
 def _differentiated(node: Apply, kept: Collection[Variable]) -> OtherForm | None:

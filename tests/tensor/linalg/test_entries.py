@@ -87,5 +87,5 @@ def test_narrow_floats() -> None:
     a, b = pt.fvectors("a", "b")
     factor = pt.linalg.cholesky(matrix([a**2, a * b], [a * b, 2 * b**2]))
     assert factor.type.dtype == phintys.grad(factor.sum(), a).type.dtype == "float32"
-    found = phintys.function([a, b], factor)(np.float32([1e-30]), np.float32([1e-25]))
+    found = phintys.function([a, b], factor)(*np.array([[1e-30], [1e-25]], "float32"))
     np.testing.assert_allclose(found, [[[1e-30, 0], [1e-25, 1e-25]]], rtol=1e-6)
