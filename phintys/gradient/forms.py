@@ -23,20 +23,26 @@ class OtherForm(NamedTuple):
         the variable
     leaves
         variables of the graph of the node; ``result`` depends on nothing else
+    absent
+        variables of that graph that cancel: the derivatives in them are 0
     """
 
     result: Variable
     leaves: Collection[Variable]
+    absent: Collection[Variable] = ()
 
 
 #: From a node and variables that are not looked through, the other form, or None.
 Maker = Callable[[Apply, Collection[Variable]], OtherForm | None]
 
-_makers: dict[Op, Maker] = {}
+_makers: dict[Op | type[Op], Maker] = {}
 
 
-def differentiated_as(op: Op, make: Maker) -> None:
-    """Register the function that returns the other form of a node of ``op``, or None."""
+def differentiated_as(op: Op | type[Op], make: Maker) -> None:
+    """Register the function that returns the other form of a node of ``op``, or None.
+
+    ``op`` may be a class: of nodes of all its ops that have no function of their own.
+    """
     _makers[op] = make
 
 
@@ -45,7 +51,7 @@ def other_form(node: Apply, kept: Collection[Variable]) -> OtherForm | None:
 
     The result depends on the variables ``kept`` as the node does.
     """
-    make = _makers.get(node.op)
+    make = _makers.get(node.op) or _makers.get(type(node.op))
     if make is None:
         return None
     with inherit(node.origin):

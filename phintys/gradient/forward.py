@@ -160,6 +160,8 @@ def forward_sweep(
             else:
                 known = {v: t for v in form.leaves if (t := tangents.get(v)) is not None}
                 found = forward_sweep([form.result], known, by_op, form.leaves)
+                if found == [None] and any(v in tangents for v in form.absent):
+                    found = [zeros_like(node.outputs[0])]
         for out, t in zip(node.outputs, found):
             if out not in tangents and t is not None:
                 tangents[out] = t

@@ -395,7 +395,8 @@ def _pulled_back(
     leaves = [v for v in form.leaves if v in wanted]
     (g,) = cotangents
     pulled = backpropagate({form.result: g}, leaves, list(form.leaves))
-    return [(v, g) for v, g in pulled.items() if g is not None]
+    found = [(v, g) for v, g in pulled.items() if g is not None]
+    return found + [(v, zeros_like(v)) for v in form.absent if v in wanted]
 
 
 def _connected(

@@ -1,7 +1,8 @@
 """Differences of expressions, in which equal terms cancel before they are computed.
 
 ``(x - m) / s - (y - m) / s`` is ``(x - y) / s``: rounding of the terms with ``m``, which may be
-much larger than the difference, does not count.
+much larger than the difference, does not count.  ``(x - m)**2 - (y - m)**2`` is
+``(x - y) ((x - m) + (y - m))``.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _PRODUCTS: dict[str, tuple[int, ...]] = {
     "sqr": (2,),
     "true_div": (1, -1),
 }
+#: Exponents of powers that are products.
+WHOLE: dict[float | None, int] = {k: k for k in range(-4, 5) if k not in (0, 1)}
 
 
 class Atom(NamedTuple):
@@ -48,7 +51,7 @@ class Atom(NamedTuple):
 
 
 #: A product of powers of atoms.
-Powers = dict[Atom, int]
+Powers = dict[Atom, float]
 
 
 class Term(NamedTuple):
@@ -58,7 +61,7 @@ class Term(NamedTuple):
     powers: Powers
 
     @property
-    def key(self) -> frozenset[tuple[Atom, int]]:
+    def key(self) -> frozenset[tuple[Atom, float]]:
         return frozenset(self.powers.items())
 
 
@@ -88,8 +91,13 @@ def log_of_quotient(x: Variable, y: Variable) -> Variable:
     return functions.switch(nothing, -np.inf, apart)
 
 
-def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
-    """``x - y`` without the terms that are in both, and how many remain; None if no term is."""
+def simpler_difference(
+    x: Variable, y: Variable, squares: bool = True
+) -> tuple[int, Variable] | None:
+    """``x - y`` without the terms that are in both, and how many remain; None if no term is.
+
+    ``squares`` says whether those of variables whose difference is simpler are factored.
+    """
     names: Names = []
     first, second = expanded(x, names), expanded(y, names)
     if first is None or second is None:
@@ -100,9 +108,41 @@ def simpler_difference(x: Variable, y: Variable) -> tuple[int, Variable] | None:
         left = -t.factor if old is None else old.factor - t.factor
         rest[t.key] = Term(left, t.powers)
     remaining = [t for t in rest.values() if t.factor != 0]
-    if not remaining or len(remaining) == len(first) + len(second):
+    factored = _squares_factored(remaining) if squares else remaining
+    if not remaining or len(factored) == len(first) + len(second):
         return None
-    return len(remaining), sum_of_terms(remaining)
+    return len(factored), sum_of_terms(factored)
+
+
+def _squares_factored(terms: Sequence[Term]) -> list[Term]:
+    """The same sum, with ``(u - v) (u + v)`` for ``u**2 - v**2`` where ``u - v`` is simpler."""
+    left = list(terms)
+    found: list[Term] = []
+    while left:
+        term = left.pop(0)
+        pairs = ((other, _difference_of_squares(term, other)) for other in left)
+        other, new = next((pair for pair in pairs if pair[1] is not None), (term, term))
+        found.append(new or term)
+        left = [t for t in left if t is not other]
+    return found
+
+
+def _difference_of_squares(first: Term, second: Term) -> Term | None:
+    """The sum of two terms ``f r u**2`` and ``-f r v**2``, if ``u - v`` is simpler."""
+    if first.factor != -second.factor:
+        return None
+    own = [(u, first.powers) for u in first.powers if first.powers[u] == 2]
+    for u, powers in own:
+        rest = {a: p for a, p in powers.items() if a != u}
+        others = {a: p for a, p in second.powers.items() if rest.get(a) != p}
+        if len(others) != 1 or len(second.powers) != len(powers):
+            continue
+        ((v, power),) = others.items()
+        apart = simpler_difference(u.value(), v.value(), False) if power == 2 else None
+        if apart is not None:
+            both = functions.add(u.value(), v.value())
+            return Term(first.factor, {**rest, Atom(apart[1]): 1, Atom(both): 1})
+    return None
 
 
 def simplified(x: Variable) -> Variable:
@@ -110,6 +150,12 @@ def simplified(x: Variable) -> Variable:
     terms = expanded(x) or []
     remaining = [t for t in terms if t.factor != 0]
     return sum_of_terms(remaining) if 0 < len(remaining) < len(terms) else x
+
+
+def number_of_sum(x: Variable) -> float | None:
+    """The number that the terms of ``x`` add up to; None for other sums."""
+    terms = [t for t in expanded(x) or [Term(1.0, {Atom(x): 1})] if t.factor != 0]
+    return None if any(t.powers for t in terms) else sum([t.factor for t in terms])
 
 
 def is_negative(x: Variable) -> bool:
@@ -162,12 +208,36 @@ def expanded(x: Variable, names: Names | None = None) -> list[Term] | None:
     steps = list(_steps(x, names))
     if steps[-1] is not None:
         return None
-    found: dict[frozenset[tuple[Atom, int]], Term] = {}
+    found: dict[frozenset[tuple[Atom, float]], Term] = {}
     for step in steps[:-1]:
         if isinstance(step, Term):
             old = found.get(step.key)
             found[step.key] = step if old is None else Term(step.factor + old.factor, step.powers)
     return list(found.values()) if len(found) <= MOST_TERMS else None
+
+
+def monomial(x: Variable) -> Term | None:
+    """``x`` as a number times powers of variables, of which none is a product; sums stay."""
+    term, left = Term(1.0, {}), [(Atom(x), 1)]
+    for _ in range(MOST_PARTS):
+        if not left:
+            return term
+        v, _ = left[-1][0]
+        name = function_of(v)[0]
+        if name in ("add", "sub"):
+            atom, power = left.pop()
+            term = _times_power(term, atom, power)
+        else:
+            ((term, left),) = _one_step(term, left, [])
+    return None
+
+
+def looked_through(x: Variable) -> tuple[list[Variable], list[Variable]]:
+    """The variables that `expanded` looks at: those that it expands, and the atoms."""
+    steps = list(_steps(x, []))
+    atoms = [a.of for step in steps if isinstance(step, Term) for a in step.powers]
+    known = set(atoms)
+    return [step for step in steps if isinstance(step, Variable) and step not in known], atoms
 
 
 def _steps(x: Variable, names: Names) -> Iterator[Term | Variable | None]:
@@ -192,9 +262,12 @@ def _one_step(
     """``term`` times powers of expressions, of which the last one is expanded by one step."""
     (v, moves), power = left.pop()
     factor, powers = term
-    if known := number(v):
+    known = number(v)
+    if known is not None and (known or power > 0):
         return [(Term(factor * known**power, powers), left)]
     name, inputs = function_of(v) if dtypes.is_float(v.type.dtype) else (None, [])
+    if name == "second":
+        return [(term, [*left, (Atom(inputs[1], moves), power)])]
     if name is None and v.owner is not None and type(v.owner.op) is DimShuffle:
         moved = Atom(v.owner.inputs[0], (*moves, v.owner.op))
         return [(term, [*left, (moved, power)])]
@@ -204,14 +277,19 @@ def _one_step(
         return [
             (Term(s * factor, powers), [*left, (Atom(w, moves), 1)]) for w, s in reversed(parts)
         ]
+    if name == "pow" and (exponent := number(inputs[1])) in WHOLE:
+        return [(term, [*left, (Atom(inputs[0], moves), power * WHOLE[exponent])])]
     if name == "mul" or name in _PRODUCTS:
         each = _PRODUCTS.get(name, (1,) * len(inputs))
         sign = -1 if name == "neg" and power % 2 else 1
         more = [(Atom(w, moves), power * p) for w, p in zip(inputs, each, strict=True)]
         return [(Term(sign * factor, powers), [*left, *reversed(more)])]
-    atom = Atom(name_of(v, names), moves)
-    counted = {**powers, atom: powers.get(atom, 0) + power}
-    return [(Term(factor, {a: p for a, p in counted.items() if p}), left)]
+    return [(_times_power(term, Atom(name_of(v, names), moves), power), left)]
+
+
+def _times_power(term: Term, atom: Atom, power: float) -> Term:
+    counted = {**term.powers, atom: term.powers.get(atom, 0) + power}
+    return Term(term.factor, {a: p for a, p in counted.items() if p})
 
 
 def number(v: Variable) -> float | None:
@@ -310,6 +388,8 @@ def _product(
     return functions.true_div(top, functions.mul(*below) if len(below) > 1 else below[0])
 
 
-def _power(atom: Atom, power: int, one: Variable) -> Variable:
+def _power(atom: Atom, power: float, one: Variable) -> Variable:
     v = cast(atom.value(), one.type.dtype)  # products of integers would wrap
+    if power == 0.5:
+        return functions.sqrt(v)
     return v if power == 1 else functions.sqr(v) if power == 2 else functions.pow(v, power)

@@ -135,7 +135,9 @@ def differentiated_logarithm(node: Apply, kept: Container[Variable]) -> OtherFor
         return form
     opened = Opened(kept)
     result = _rewritten(made, opened, _with_slopes)
-    return form if result is None else computed_from(result, node, opened.through, kept)
+    if result is None:
+        return form
+    return computed_from(result, node, opened.through, kept)._replace(absent=form.absent)
 
 
 def _with_slopes(p: Polynomial, dtype: str) -> Variable:

@@ -15,10 +15,20 @@ from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 from phintys.gradient.forms import OtherForm, differentiated_as
+from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import coefficient
-from phintys.tensor.elemwise import Elemwise, cast, function_of, functions, scalar_op_name
+from phintys.tensor.elemwise import (
+    DimShuffle,
+    Elemwise,
+    cast,
+    function_of,
+    functions,
+    scalar_op_name,
+)
+from phintys.tensor.join import Join
 from phintys.tensor.power_sums import is_written
+from phintys.tensor.region import region
 from phintys.tensor.scaled import (
     Gain,
     Scaled,
@@ -32,6 +42,7 @@ from phintys.tensor.scaled import (
     stated_log,
     sum_of,
 )
+from phintys.tensor.shape import MakeVector
 
 #: Another form of the result of a node, from the nodes that compose its first input.
 Form = Callable[[Apply, Sequence[Apply]], Variable | None]
@@ -86,7 +97,8 @@ def differentiated_power(node: Apply, kept: Container[Variable]) -> OtherForm | 
 
 
 def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm | None:
-    result = form(node, _region(node.inputs[0], kept))
+    nodes = _region(node.inputs[0], kept)
+    result = form(node, nodes)
     if result is None:
         return None
     found = computed_from(result, node, (), kept)
@@ -96,7 +108,10 @@ def _other_form(node: Apply, kept: Container[Variable], form: Form) -> OtherForm
         return None  # what a variable that is kept is computed from counts through it alone
     inner = [v for v in variables_below(node.inputs, leaves) if v in kept]
     reached = variables_below(found.leaves) if inner else {}
-    return found if all(v in reached for v in inner) else None
+    if any(v not in reached for v in inner):
+        return None
+    nodes = list(dict.fromkeys([*region(node, kept), *nodes]))
+    return found._replace(absent=_without_influence(nodes, found.leaves))
 
 
 def computed_from(
@@ -115,6 +130,64 @@ def computed_from(
             found[v] = v in known or v in kept or v.owner is None
             stack += [] if v.owner is None or found[v] else v.owner.inputs
     return OtherForm(result, [v for v, leaf in found.items() if leaf])
+
+
+def form_from(
+    node: Apply,
+    kept: Container[Variable],
+    result: Variable,
+    nodes: Sequence[Apply],
+    atoms: Sequence[Variable] = (),
+) -> OtherForm | None:
+    """``result`` as the form of ``node``, made from variables of ``nodes`` and from ``atoms``.
+
+    None if it does not depend on a variable of ``kept`` as the output of ``node`` does.
+    """
+    nodes = list(dict.fromkeys([*region(node, kept), *nodes]))
+    inputs = {v for made in nodes for v in made.inputs}
+    known = {*inputs, *(v for made in nodes for v in made.outputs), *atoms}
+    known.update([w for v in inputs if v.owner is not None for w in v.owner.inputs])
+    known.difference_update(node.outputs)
+    known = _cut_below_moves(known, kept)
+    used = ancestors([result], blockers=known)
+    leaves = [v for v in used if v in known]
+    inner = [v for v in variables_below(node.inputs, set(leaves)) if v in kept]
+    if any(v in leaves for w in inner for v in variables_below([w])):
+        return None
+    return OtherForm(result, leaves, _without_influence(nodes, leaves))
+
+
+def _without_influence(nodes: Sequence[Apply], leaves: Sequence[Variable]) -> list[Variable]:
+    """The variables from which ``nodes`` are computed, but ``leaves`` are not."""
+    covered = set(leaves)
+    for node in reversed(nodes):
+        if any(v in covered for v in node.outputs):
+            covered.update(node.inputs)
+    made = {v for node in nodes for v in node.outputs}
+    given = dict.fromkeys([v for node in nodes for v in node.inputs])
+    return [v for v in given if v not in made and v not in covered and is_float(v)]
+
+
+def _cut_below_moves(known: Collection[Variable], kept: Container[Variable]) -> set[Variable]:
+    """The variables that ``known`` are put together from; ``kept`` ones stay.
+
+    The elements of what is put together may have other forms.
+    """
+    found: set[Variable] = set()
+    stack = list(known)
+    while stack:
+        v = stack.pop()
+        node = None if v in kept else v.owner
+        if node is not None and type(node.op) in (DimShuffle, Join, MakeVector):
+            stack += node.inputs
+        else:
+            found.add(v)
+    return found
+
+
+def logarithmic(x: Variable, kept: Container[Variable], least: Gain) -> Scaled | None:
+    """``x`` in scaled form; None where that gains less than ``least``, or for ``kept`` ones."""
+    return _scaled(x, _region(x, kept), least)
 
 
 def _power(node: Apply, region: Sequence[Apply]) -> Variable | None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.gradient.barriers import disconnected_grad
+from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.apart import coefficient, log_of_quotient, number
@@ -100,11 +101,29 @@ class Composition(NamedTuple):
         return node.inputs[self.which]
 
 
+#: The scaled forms that are registered for ops.
+_stated: dict[type[Op], Form] = {}
+
+
+#: Functions that find the scaled forms of sums.
+_sums: list[Callable[[Apply], Scaled | None]] = []
+
+
+def finds_sums(find: Callable[[Apply], Scaled | None]) -> None:
+    """Register a function that returns the scaled form of a sum whose logarithm is of use."""
+    _sums.append(find)
+
+
+def states(op: type[Op], form: Form) -> None:
+    """Register the scaled form of the results of a class of ops, or of batches of them."""
+    _stated[op] = form
+
+
 def composition_of(node: Apply) -> Composition | None:
     """How the op of a node composes numbers; None for other ops."""
     op = node.op
-    if hasattr(getattr(op, "core_op", op), "scaled_form"):
-        return STATED_BY_OP
+    if (form := _stated.get(type(getattr(op, "core_op", op)))) is not None:
+        return Composition(form, _NONE, lambda node: Gain.OF_PRODUCT)
     if type(op) is not Elemwise:
         return OPS.get(type(op))
     scalar_op = op.scalar_op
@@ -116,7 +135,7 @@ def composition_of(node: Apply) -> Composition | None:
 # ============================================================ functions with one argument
 
 
-def _stated(node: Apply, given: Sequence[Scaled]) -> Scaled:
+def _stated_by_row(node: Apply, given: Sequence[Scaled]) -> Scaled:
     """A function whose row states its logarithm."""
     return _stated_form("y", node)
 
@@ -127,11 +146,6 @@ def _stated_form(form: str, node: Apply) -> Scaled:
     if isinstance(factor, Variable):
         return Scaled(exponent, factor)
     return Scaled(exponent, None if factor == 1 else _constant(factor, node))
-
-
-def _stated_by_op(node: Apply, given: Sequence[Scaled]) -> Scaled:
-    """An op that states its scaled form by a method of this name."""
-    return Scaled(*getattr(node.op, "core_op", node.op).scaled_form(*node.inputs))
 
 
 def _square(node: Apply, given: Sequence[Scaled]) -> Scaled:
@@ -289,9 +303,12 @@ def one_plus(x: Variable) -> Scaled | None:
 
 
 def _recognized(node: Apply, more: float = 0.0) -> Scaled | None:
-    """The result plus ``more``, if it is a probability or a sum of powers."""
+    """The result plus ``more``, if it is a probability, a sum of powers, or registered."""
     found = _of_probability(node, more)
-    return _of_powers(node, more) if found is None else found
+    found = _of_powers(node, more) if found is None else found
+    if found is None and not more:
+        return next((form for find in _sums if (form := find(node)) is not None), None)
+    return found
 
 
 def _of_powers(node: Apply, more: float) -> Scaled | None:
@@ -399,6 +416,8 @@ def _gain_of_sum(node: Apply) -> Gain:
     """That of a sum whose logarithm is known: a probability, powers, a number and a function."""
     (out,) = node.outputs
     if is_probability(out) or is_power_sum(out) or is_exponential_sum(out):
+        return Gain.OF_SUM
+    if any(find(node) is not None for find in _sums):
         return Gain.OF_SUM
     if len(node.inputs) != 2:
         return Gain.NOTHING
@@ -554,8 +573,7 @@ def spread(v: Variable, of: Variable) -> Variable:
 
 
 _NONE = slice(0)
-STATED = Composition(_stated, _NONE, lambda node: Gain.OF_SUM)
-STATED_BY_OP = Composition(_stated_by_op, _NONE, lambda node: Gain.OF_PRODUCT)
+STATED = Composition(_stated_by_row, _NONE, lambda node: Gain.OF_SUM)
 CAST = Composition(_cast)
 
 ELEMENTWISE: dict[str, Composition] = {

@@ -31,6 +31,7 @@ from phintys.tensor.linalg.decomposition.lu import (
 from phintys.tensor.linalg.decomposition.qr import QR, qr
 from phintys.tensor.linalg.decomposition.schur import QZ, Schur, ordqz, qz, schur
 from phintys.tensor.linalg.decomposition.svd import SVD, svd
+from phintys.tensor.linalg.entries import from_entries
 from phintys.tensor.linalg.equations import (
     TRSYL,
     SolveBilinearDiscreteLyapunov,

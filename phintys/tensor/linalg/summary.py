@@ -69,12 +69,6 @@ class Det(MatrixOp):
         g = found.zeros_like() + 1
         return [match_dtype(sum_over(conjugate(DetCotangent()(x, g)) * t), found)]
 
-    @staticmethod
-    def scaled_form(x: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
-        """The logarithm of the size of determinants, and their signs."""
-        sign, size = slogdet(x)
-        return size, sign
-
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
         return [_lower_product(b, lower_pivots(b, x, node.outputs[0].type.dtype))]
