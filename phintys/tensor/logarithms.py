@@ -119,9 +119,10 @@ def computed_from(
 ) -> OtherForm:
     """``result``, which equals that of ``node``, with the leaves from which it is computed.
 
-    These are variables of the graph of ``node``, but not those of ``through`` unless in ``kept``.
+    These are variables of the graph of ``node``, but not those of ``through`` unless in ``kept``,
+    nor what is put together: its elements may have other forms.
     """
-    known = set(variables_below(node.inputs)).difference(through)
+    known = {v for v in variables_below(node.inputs) if not _is_moved(v)}.difference(through)
     found: dict[Variable, bool] = {}
     stack = [result]
     while stack:
@@ -177,12 +178,16 @@ def _cut_below_moves(known: Collection[Variable], kept: Container[Variable]) -> 
     stack = list(known)
     while stack:
         v = stack.pop()
-        node = None if v in kept else v.owner
-        if node is not None and type(node.op) in (DimShuffle, Join, MakeVector):
-            stack += node.inputs
+        if v.owner is not None and v not in kept and _is_moved(v):
+            stack += v.owner.inputs
         else:
             found.add(v)
     return found
+
+
+def _is_moved(v: Variable) -> bool:
+    """Whether a variable is put together from others."""
+    return v.owner is not None and type(v.owner.op) in (DimShuffle, Join, MakeVector)
 
 
 def logarithmic(x: Variable, kept: Container[Variable], least: Gain) -> Scaled | None:
