@@ -158,7 +158,7 @@ def form_from(
     return OtherForm(result, leaves, _without_influence(nodes, leaves))
 
 
-def _without_influence(nodes: Sequence[Apply], leaves: Sequence[Variable]) -> list[Variable]:
+def _without_influence(nodes: Sequence[Apply], leaves: Collection[Variable]) -> list[Variable]:
     """The variables from which ``nodes`` are computed, but ``leaves`` are not."""
     covered = set(leaves)
     for node in reversed(nodes):

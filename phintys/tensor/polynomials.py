@@ -181,7 +181,7 @@ def scaled(p: Polynomial, factor: float) -> Polynomial:
 
 def total(parts: Iterable[Polynomial], dtype: str = "float64") -> Polynomial:
     """The sum; terms whose factors cancel up to rounding of ``dtype`` are left out."""
-    found: dict[frozenset[tuple[Atom, int]], list[Term]] = {}
+    found: dict[frozenset[tuple[Atom, float]], list[Term]] = {}
     for p in parts:
         for t in p:
             found.setdefault(t.key, []).append(t)
