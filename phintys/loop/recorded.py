@@ -8,9 +8,8 @@ from typing import Any
 from phintys.graph.traversal import ancestors, toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.loop.parts import Part, apply_parts, parts_of
+from phintys.tensor.elemwise import scalar_op_name
 from phintys.tensor.index_ops import Subtensor
-from phintys.tensor.rules.match import scalar_op_name
-from phintys.tensor.rules.reading import index_of
 from phintys.tensor.shape import Shape, Shape_i
 from phintys.tensor.type import TensorType
 
@@ -93,6 +92,8 @@ def elements_of(expressions: Sequence[Any], state: Any, inner: Collection[Any]) 
 
 def _reads_element(node: Apply, state: Any) -> bool:
     """Whether a node reads a part of a state, with a position along at least one axis."""
+    from phintys.tensor.rules.reading import index_of
+
     if type(node.op) is not Subtensor or state in node.inputs[1:]:
         return False
     index = index_of(node)

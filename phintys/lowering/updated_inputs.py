@@ -13,10 +13,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import product
 from typing import Any, NamedTuple
 
 from phintys.dims import ONE, ZERO, Dim
+from phintys.dims import product as _size
 from phintys.lowering.in_place import can_overwrite, passed_on
 from phintys.lowering.program import (
     Branch,
@@ -83,7 +83,7 @@ def _passed(step: Step) -> Iterable[tuple[Slot, Slot]]:
     """Inputs and outputs of a step that contains Programs."""
     if isinstance(step, Loop):
         return step.state
-    return product(step.inputs, step.outputs) if isinstance(step, Branch) else ()
+    return itertools.product(step.inputs, step.outputs) if isinstance(step, Branch) else ()
 
 
 def _starts(step: Step, old: Slot, new: Slot) -> bool:
@@ -185,7 +185,24 @@ def _parts(kernel: Kernel, pairs: Mapping[Slot, Slot], numbers: Iterator[int]) -
         (old,), (new,) = read, written
         if pairs[old] is new and can_overwrite(kernel, old, new):
             return [_merged(kernel, old, new)]
+    if any(_is_most(kernel, new) for new in written):
+        return [kernel]
     return _Divided(kernel, read, written, numbers).kernels() or [kernel]
+
+
+def _is_most(kernel: Kernel, slot: Slot) -> bool:
+    """Whether a kernel writes most of a slot, so that a copy of the rest costs less."""
+    part, whole = _size(kernel.dims[: kernel.split]), _size(slot.shape)
+    if part.value is not None and whole.value is not None:
+        return 2 * part.value >= whole.value
+    symbols = part.symbols()
+    return symbols <= whole.symbols() and _degree(part) >= _degree(whole)
+
+
+def _degree(size: Dim) -> int:
+    """The number of lengths that are not known in a product."""
+    factors = size.args if size.op == "mul" else (size,)
+    return sum(f.value is None for f in factors)
 
 
 def _merged(kernel: Kernel, old: Slot, new: Slot) -> Kernel:

@@ -173,11 +173,14 @@ def _multiplied_out(terms: Sequence[Term]) -> list[Term] | None:
 def _reduced(more: Sequence[Term], terms: Sequence[Term], factor: Atom) -> list[Term] | None:
     """The collected terms ``more``, in which ``factor`` is multiplied out; None without gain.
 
-    The parts of a difference, which may be much larger than it is, do not stay apart.
+    The parts of a difference, which may be much larger than it is, do not stay apart.  Without
+    quotients a term must vanish: ``x - 0.2 * (x + y)`` stays.
     """
     found = _collected(more)
-    gains = found is not None and (_has_one_sign(factor) or len(found) < len(terms))
-    return found if gains else None
+    if found is None or not (_has_one_sign(factor) or len(found) < len(terms)):
+        return None
+    has_quotients = any(p < 0 for t in more for p in t.powers.values())
+    return found if has_quotients or len(found) < len({t.key for t in more}) else None
 
 
 def _has_one_sign(factor: Atom) -> bool:
