@@ -134,7 +134,7 @@ def named(name: str) -> Any:
 
     >>> from phintys.tensor.rewriting.math import local_log1p, local_add_canonizer
     >>> local_log1p.tracks()
-    [<Elemwise log>]
+    [log]
     """
     found = OWN.get(name) or _loop_rewriter(name)
     if found is not None:

@@ -148,12 +148,18 @@ def _with_slopes(p: Polynomial, dtype: str) -> Variable:
     return known_slopes(value, variables, [written(slope(p, a), dtype) for a in atoms])
 
 
+#: Terms of a sum that are looked at, at most: the work grows with the cube of their number.
+MOST_SUMMANDS = 16
+
+
 def _rewritten(node: Apply, opened: Opened, write: Writer) -> Variable | None:
     (out,) = node.outputs
     if not is_float(out):
         return None
     summands = _summands(out, opened)
-    if not any(function_of(s.of)[0] in _COMPOUND for s in summands):
+    if len(summands) > MOST_SUMMANDS or not any(
+        function_of(s.of)[0] in _COMPOUND for s in summands
+    ):
         return None
     products = [_product(s, opened) for s in summands]
     cores = [p.core(opened) for p in products]

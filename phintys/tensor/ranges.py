@@ -69,8 +69,9 @@ class ARange(Op):
         return typed_node(self, args, self.dtype)
 
     def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
-        if all(isinstance(v, Constant) for v in s.inputs):
-            return [(Dim.const(count_of(*[s.constant(i) for i in range(3)])),)]
+        values = [s.constant(i) for i in range(3)]
+        if None not in values and all(isinstance(v, Constant) for v in s.inputs):
+            return [(Dim.const(count_of(*values)),)]
         return [(s.unknown(_count_of_arrays, lambda *_: _symbolic_count(*s.inputs)),)]
 
     # ----- perform
@@ -402,7 +403,8 @@ def linspace(
     (count,) = checked_lengths([num])
     gaps = cast(functions.maximum(count - 1, as_length(1)) if endpoint else count, computed)
     step = (stop - start) / gaps
-    index = arange(count).dimshuffle(0, *["x"] * start.type.ndim)
+    known = known_length(count)
+    index = arange(count if known is None else known).dimshuffle(0, *["x"] * start.type.ndim)
     values = cast(index, computed) * expand_dims(step, 0) + expand_dims(start, 0)
     values = _ending_at(stop, values, index, count) if endpoint else values
     values = cast(moveaxis(values, 0, axis), computed if dtype is None else dtype)

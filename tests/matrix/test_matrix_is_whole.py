@@ -36,6 +36,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("TensorInv", "TensorSolve"), "graphs of other ops: tests/tensor/linalg/test_solve.py"
     ),
+    "AsWritten": "the identity: tests/matrix/matrix_nodes.py",
     "FittingFilters": "the identity: tests/tensor/nnet/test_unshared.py",
     "LoadFromDisk": "it reads a file: tests/compile/test_clients_of_functions.py",
     "MakeSlice": "its result is a slice: tests/tensor/test_creation.py",

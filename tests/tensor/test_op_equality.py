@@ -62,6 +62,7 @@ AXIS = [None, 0, (0, 1), (1, 0)]
 INDICES = [(0,), (slice(0, None, None),), (slice(None, 0, None),), (slice(None, None, 0),)]
 #: values to try, by the name of a parameter, or by class and name
 VALUES = {
+    "OnDemand.origins": [()],
     "idx": [0, 1],
     "i": [0, 1],
     "ndim": [1, 2],

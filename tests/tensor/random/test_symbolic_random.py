@@ -39,7 +39,7 @@ class TwoStepsRV(RNGConsumerOp, OpFromGraph):
         after, y = pt.random.normal(x, 1.0, rng=between, return_next_rng=True)
         inputs = [rng, size, mean, sd]
         op = cls(inputs, [after, x + y], inline=inline, strict=True, on_unused_input="ignore")
-        return op(*inputs, return_list=True)
+        return op.make_node(*inputs).outputs
 
 
 def two_steps(rng, mean, sd, size=None):
