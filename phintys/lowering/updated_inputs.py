@@ -200,9 +200,13 @@ def _is_most(kernel: Kernel, slot: Slot) -> bool:
 
 
 def _degree(size: Dim) -> int:
-    """The number of lengths that are not known in a product."""
+    """The number of lengths that are not known, nor bounded by a number, in a product."""
     factors = size.args if size.op == "mul" else (size,)
-    return sum(f.value is None for f in factors)
+    return sum(f.value is None and not _is_bounded(f) for f in factors)
+
+
+def _is_bounded(length: Dim) -> bool:
+    return length.op == "min" and any(d.value is not None for d in length.args)
 
 
 def _merged(kernel: Kernel, old: Slot, new: Slot) -> Kernel:

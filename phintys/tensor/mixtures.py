@@ -440,9 +440,15 @@ def scaled_mixture(node: Apply) -> Scaled | None:
 
 
 def differentiated_logarithm(node: Apply, kept: Collection[Variable]) -> OtherForm | None:
-    """That of a mixture, or the stable logarithm of another number."""
+    """That of a mixture, or the stable logarithm of another number.
+
+    Where a function of one variable is the logarithm, such as softplus, it is that.
+    """
+    form = leading.differentiated_logarithm(node, kept)
+    if form is not None and form.result.owner is not None and form.result.owner.nin == 1:
+        return form
     found = differentiated_mixture(node, kept)
-    return leading.differentiated_logarithm(node, kept) if found is None else found
+    return form if found is None else found
 
 
 def differentiated_log_softmax(node: Apply, kept: Collection[Variable]) -> OtherForm | None:
