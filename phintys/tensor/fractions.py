@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from phintys.graph.op import Op
 from phintys.graph.variable import Variable
+from phintys.scalar import dtypes
 from phintys.tensor.apart import (
     Atom,
     Powers,
@@ -91,7 +92,7 @@ def _of_factors(terms: Sequence[Term]) -> Variable | None:
     rest = [_times(t, {a: -p for a, p in common.items()}) for t in known]
     reduced = (
         _over_common_denominator(rest)
-        or _multiplied_out(rest)
+        or _multiplied_out(rest, all(p > 0 for t in rest for p in t.powers.values()))
         or _simpler_pair(rest)
         or _with_small_differences(rest)
     )
@@ -160,12 +161,17 @@ def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
     return None
 
 
-def _multiplied_out(terms: Sequence[Term]) -> list[Term] | None:
-    """The terms, with one sum multiplied out so that some cancel; None if none do."""
+def _multiplied_out(terms: Sequence[Term], vanish: bool = False) -> list[Term] | None:
+    """The terms, with one sum multiplied out so that some cancel; None if none do.
+
+    With ``vanish`` one must be 0 then: ``x - 0.2 * (x + y)`` stays.
+    """
     for factor in _sums(terms, lambda power: 0 < power <= MOST_POWER):
         more = _expanded(terms, factor)
         reduced = None if more is None else _reduced(more, terms, factor)
-        if reduced is not None:
+        if more is None or reduced is None:
+            continue
+        if not vanish or len(reduced) < len({t.key for t in more}):
             return reduced
     return None
 
@@ -173,14 +179,11 @@ def _multiplied_out(terms: Sequence[Term]) -> list[Term] | None:
 def _reduced(more: Sequence[Term], terms: Sequence[Term], factor: Atom) -> list[Term] | None:
     """The collected terms ``more``, in which ``factor`` is multiplied out; None without gain.
 
-    The parts of a difference, which may be much larger than it is, do not stay apart.  Without
-    quotients a term must vanish: ``x - 0.2 * (x + y)`` stays.
+    The parts of a difference, which may be much larger than it is, do not stay apart.
     """
     found = _collected(more)
-    if found is None or not (_has_one_sign(factor) or len(found) < len(terms)):
-        return None
-    has_quotients = any(p < 0 for t in more for p in t.powers.values())
-    return found if has_quotients or len(found) < len({t.key for t in more}) else None
+    gains = found is not None and (_has_one_sign(factor) or len(found) < len(terms))
+    return found if gains else None
 
 
 def _has_one_sign(factor: Atom) -> bool:
@@ -259,7 +262,9 @@ def _difference(first: Term, second: Term) -> Term | None:
 
 
 def _is_sum(atom: Atom) -> bool:
-    return not atom.moves and function_of(atom.of)[0] == "add"
+    """Whether an atom is a sum of floats, which does not wrap."""
+    is_float = dtypes.is_float(atom.of.type.dtype)
+    return is_float and not atom.moves and function_of(atom.of)[0] == "add"
 
 
 def _sums(terms: Sequence[Term], fits: Callable[[float], bool]) -> Iterator[Atom]:
