@@ -424,8 +424,9 @@ def scaled_mixture(node: Apply) -> Scaled | None:
         return None
     reader = Reader(())
     terms = [t for t in reader.terms(Part(out)) if t.number]
-    if len(terms) < 2 or any(v in reader.shares for t in terms for v in t.factors):
-        return None
+    factors = [v for t in terms for v in t.factors]
+    if len(terms) < 2 or not factors or any(v in reader.shares for v in factors):
+        return None  # of exponentials with numbers as weights other forms are right
     terms = _with_exponents(terms, ())
     weights = [_product_of(t, out) for t in terms]
     whole = _sum_of_weights(terms, weights, reader.shares)

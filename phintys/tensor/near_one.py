@@ -95,8 +95,13 @@ def _one_more(exponent: Variable) -> Variable | None:
 
 
 def _less_one(v: Variable, power: float, factor: float) -> Variable | None:
-    """``1 + factor * v**power`` where terms cancel; None for other functions and factors."""
+    """``1 + factor * v**power`` where terms cancel; None for other functions and factors.
+
+    The power is not negative: ``x exp(y) - x`` is ``x expm1(y)``, as ``exp(y)`` may be 0.
+    """
     name, inputs = function_of(v)
+    if power < 0:
+        return None
     if name == "exp" and factor == -1:
         return functions.neg(functions.expm1(_times(power, inputs[0])))
     if name == "sigmoid" and factor == -2 and power == 1:
