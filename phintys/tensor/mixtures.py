@@ -424,7 +424,7 @@ def scaled_mixture(node: Apply) -> Scaled | None:
         return None
     reader = Reader(())
     terms = [t for t in reader.terms(Part(out)) if t.number]
-    factors = [v for t in terms for v in t.factors]
+    factors = [v for t in terms for v in t.factors if number(v) is None]
     if len(terms) < 2 or not factors or any(v in reader.shares for v in factors):
         return None  # of exponentials with numbers as weights other forms are right
     terms = _with_exponents(terms, ())
