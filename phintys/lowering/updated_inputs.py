@@ -15,8 +15,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from phintys.dims import ONE, ZERO, Dim
-from phintys.dims import product as _size
+from phintys.dims import ONE, ZERO, Dim, product
 from phintys.lowering.in_place import can_overwrite, passed_on
 from phintys.lowering.program import (
     Branch,
@@ -192,7 +191,7 @@ def _parts(kernel: Kernel, pairs: Mapping[Slot, Slot], numbers: Iterator[int]) -
 
 def _is_most(kernel: Kernel, slot: Slot) -> bool:
     """Whether a kernel writes most of a slot, so that a copy of the rest costs less."""
-    part, whole = _size(kernel.dims[: kernel.split]), _size(slot.shape)
+    part, whole = product(kernel.dims[: kernel.split]), product(slot.shape)
     if part.value is not None and whole.value is not None:
         return 2 * part.value >= whole.value
     symbols = part.symbols()

@@ -7,7 +7,6 @@ of one node; a walker (`phintys.rewriting.walk`) applies it to the nodes of a gr
 from __future__ import annotations
 
 import logging
-import pdb
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -59,6 +58,8 @@ def rewriter_failed(exc: Exception, rewriter: Any, node: Apply | None) -> None:
         at = "" if node is None else f"\nnode: {node}"
         _logger.error("Rewrite failure due to: %s%s", rewriter, at, exc_info=exc)
     if policy == "pdb":
+        import pdb
+
         pdb.post_mortem(exc.__traceback__)
     if policy == "raise" or isinstance(exc, AssertionError):
         exc.add_note(f"raised by rewrite {rewriter!s}{_place(node, '')}")
