@@ -138,15 +138,14 @@ def form_from(
     kept: Container[Variable],
     result: Variable,
     nodes: Sequence[Apply],
-    atoms: Sequence[Variable] = (),
 ) -> OtherForm | None:
-    """``result`` as the form of ``node``, made from variables of ``nodes`` and from ``atoms``.
+    """``result`` as the form of ``node``, made from variables of ``nodes``.
 
     None if it does not depend on a variable of ``kept`` as the output of ``node`` does.
     """
     nodes = list(dict.fromkeys([*region(node, kept), *nodes]))
     inputs = {v for made in nodes for v in made.inputs}
-    known = {*inputs, *(v for made in nodes for v in made.outputs), *atoms}
+    known = {*inputs, *(v for made in nodes for v in made.outputs)}
     known.update([w for v in inputs if v.owner is not None for w in v.owner.inputs])
     known.difference_update(node.outputs)
     known = _cut_below_moves(known, kept)
@@ -178,7 +177,7 @@ def _cut_below_moves(known: Collection[Variable], kept: Container[Variable]) -> 
     stack = list(known)
     while stack:
         v = stack.pop()
-        if v.owner is not None and v not in kept and _is_moved(v):
+        if v.owner is not None and _is_moved(v) and v not in kept:
             stack += v.owner.inputs
         else:
             found.add(v)
