@@ -64,6 +64,13 @@ class Term(NamedTuple):
     def key(self) -> frozenset[tuple[Atom, float]]:
         return frozenset(self.powers.items())
 
+    def times(self, powers: Powers, factor: float = 1.0) -> Term:
+        """The term times powers of atoms, and a number."""
+        found = dict(self.powers)
+        for atom, power in powers.items():
+            found[atom] = found.get(atom, 0) + power
+        return Term(self.factor * factor, {a: p for a, p in found.items() if p})
+
 
 def difference(x: Variable, y: Variable) -> Variable:
     """``x - y``, without the terms that are in both; it may have fewer axes.
@@ -226,7 +233,7 @@ def monomial(x: Variable) -> Term | None:
         name = function_of(v)[0]
         if name in ("add", "sub"):
             atom, power = left.pop()
-            term = _times_power(term, atom, power)
+            term = term.times({atom: power})
         else:
             ((term, left),) = _one_step(term, left, [])
     return None
@@ -284,12 +291,7 @@ def _one_step(
         sign = -1 if name == "neg" and power % 2 else 1
         more = [(Atom(w, moves), power * p) for w, p in zip(inputs, each, strict=True)]
         return [(Term(sign * factor, powers), [*left, *reversed(more)])]
-    return [(_times_power(term, Atom(name_of(v, names), moves), power), left)]
-
-
-def _times_power(term: Term, atom: Atom, power: float) -> Term:
-    counted = {**term.powers, atom: term.powers.get(atom, 0) + power}
-    return Term(term.factor, {a: p for a, p in counted.items() if p})
+    return [(term.times({Atom(name_of(v, names), moves): power}), left)]
 
 
 def number(v: Variable) -> float | None:

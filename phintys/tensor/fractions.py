@@ -78,7 +78,7 @@ def _branch(term: Term, condition: Variable, which: int) -> Term | None:
             rest = {a: p for a, p in term.powers.items() if a != atom}
             if inner is None:
                 return None
-            return _times(Term(term.factor * inner.factor, rest), inner.powers)
+            return Term(term.factor * inner.factor, rest).times(inner.powers)
     return term
 
 
@@ -89,7 +89,7 @@ def _of_factors(terms: Sequence[Term]) -> Variable | None:
     known = [t for t, _ in pairs]
     conditions = dict.fromkeys([c for _, c in pairs if c is not None])
     common = _common(known)
-    rest = [_times(t, {a: -p for a, p in common.items()}) for t in known]
+    rest = [t.times({a: -p for a, p in common.items()}) for t in known]
     reduced = (
         _over_common_denominator(rest)
         or _multiplied_out(rest, all(p > 0 for t in rest for p in t.powers.values()))
@@ -98,7 +98,7 @@ def _of_factors(terms: Sequence[Term]) -> Variable | None:
     )
     if reduced is None or len(conditions) > 1:
         return None
-    found = sum_of_terms([_times(t, common) for t in reduced])
+    found = sum_of_terms([t.times(common) for t in reduced])
     for condition in conditions:
         others = [t for t, c in pairs if c is None]
         found = functions.switch(condition, sum_of_terms(others) if others else 0, found)
@@ -149,7 +149,7 @@ def _distributed(term: Term | None) -> list[Term | None]:
 def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
     for below in _sums(terms, lambda power: -MOST_POWER <= power < 0):
         power = max([-t.powers.get(below, 0) for t in terms])
-        raised = [_times(t, {below: power}) for t in terms]
+        raised = [t.times({below: power}) for t in terms]
         above = _expanded(raised, below)
         if above is None:
             continue
@@ -157,7 +157,7 @@ def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
         if reduced is None and _has_one_sign(below):
             reduced = _multiplied_out(above) or _simpler_pair(above)
         if reduced is not None:
-            return [_times(t, {below: -power}) for t in reduced]
+            return [t.times({below: -power}) for t in reduced]
     return None
 
 
@@ -206,7 +206,7 @@ def _without_signs(term: Term) -> tuple[Term, Variable | None]:
         given = Term(1.0, {Atom(x, atom.moves): 1}) if inner is None else inner
         rest = {a: p for a, p in term.powers.items() if a not in (atom, signs[0])}
         more = {a: p * power for a, p in given.powers.items()}
-        new = _times(Term(term.factor * given.factor**power, rest), more)
+        new = Term(term.factor * given.factor**power, rest).times(more)
         cancels = all(new.powers.get(a, 0) >= 0 for a, p in given.powers.items() if p > 0)
         return new, None if cancels else condition
     return term, None
@@ -273,23 +273,16 @@ def _sums(terms: Sequence[Term], fits: Callable[[float], bool]) -> Iterator[Atom
     return iter(list(dict.fromkeys(found))[:MOST_TRIES])
 
 
-def _times(term: Term, powers: Powers) -> Term:
-    found = dict(term.powers)
-    for atom, power in powers.items():
-        found[atom] = found.get(atom, 0) + power
-    return Term(term.factor, {a: p for a, p in found.items() if p})
-
-
 def _expanded(terms: Sequence[Term], atom: Atom) -> list[Term] | None:
     """The terms, with the sum ``atom`` multiplied out where it is a factor."""
     parts = [monomial(v) for v in function_of(atom.of)[1]]
     found: list[Term] = []
     for term in terms:
         power = term.powers.get(atom, 0)
-        made = [_times(term, {atom: -power})]
+        made = [term.times({atom: -power})]
         for _ in range(int(power)):
             made = [
-                Term(t.factor * part.factor, _times(t, part.powers).powers)
+                t.times(part.powers, part.factor)
                 for t in made
                 for part in parts
                 if part is not None

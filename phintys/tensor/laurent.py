@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, Powers, Term, monomial, number_like, sum_of_terms
+from phintys.tensor.apart import Atom, Term, monomial, number_like, sum_of_terms
 from phintys.tensor.elemwise import DimShuffle, function_of, functions
 from phintys.tensor.near_one import with_small_differences
 
@@ -81,10 +81,10 @@ class Algebra:
         atoms = dict.fromkeys([a for t in terms for a in t.powers])
         common = {a: min([t.powers.get(a, 0) for t in terms]) for a in atoms}
         size = abs(terms[0].factor)
-        rest = [scaled(times(t, {a: -p for a, p in common.items()}), 1 / size) for t in terms]
+        rest = [t.times({a: -p for a, p in common.items()}, 1 / size) for t in terms]
         if len(rest) == 1:
             return Term(terms[0].factor, terms[0].powers)
-        return times(Term(size, {}), {**common, self._sum(rest): 1})
+        return Term(size, {}).times({**common, self._sum(rest): 1})
 
     def _sum(self, terms: Polynomial) -> Atom:
         key = frozenset([(t.key, t.factor) for t in terms])
@@ -102,18 +102,18 @@ class Algebra:
             least = min([0, *powers])
             if any(p != int(p) for p in powers):
                 continue
-            raised = [times(t, {atom: -least}) for t in terms]
+            raised = [t.times({atom: -least}) for t in terms]
             new = self._multiplied_out(raised, atom)
             positive = all(t.factor > 0 for t in self._parts[atom])
             if (least < 0 and positive) or len(new) < len(terms):
-                terms = [times(t, {atom: least}) for t in new]
+                terms = [t.times({atom: least}) for t in new]
         return terms
 
     def _multiplied_out(self, terms: Polynomial, atom: Atom) -> Polynomial:
         found: list[Term] = []
         for term in terms:
             power = int(term.powers.get(atom, 0))
-            made = [times(term, {atom: -power})]
+            made = [term.times({atom: -power})]
             for _ in range(power):
                 made = product_of(made, self._parts[atom])
             found += made
@@ -126,7 +126,7 @@ class Algebra:
         found = Term(term.factor**0.5, {a: p / 2 for a, p in term.powers.items()})
         for atom, power in term.powers.items():
             if power % 4 == 2 and function_of(atom.of)[0] not in _NOT_NEGATIVE:
-                found = times(found, {self._sign(atom): 1})
+                found = found.times({self._sign(atom): 1})
         return found
 
     def logarithm(self, term: Term) -> tuple[Variable | None, Term]:
@@ -141,7 +141,7 @@ class Algebra:
         rest = Term(term.factor, {a: p for a, p in term.powers.items() if a in self._parts})
         for a, p in term.powers.items():
             if a not in self._parts and p % 2 and function_of(a.of)[0] not in _NOT_NEGATIVE:
-                rest = times(rest, {self._sign(a): 1})
+                rest = rest.times({self._sign(a): 1})
         return found, rest
 
     def _sign(self, atom: Atom) -> Atom:
@@ -159,7 +159,7 @@ class Algebra:
         return collected([self._without_squares(t) for t in product_of(first, second)])
 
     def _without_squares(self, term: Term) -> Term:
-        return times(term, {a: p % 2 - p for a, p in term.powers.items() if self._is_sign(a)})
+        return term.times({a: p % 2 - p for a, p in term.powers.items() if self._is_sign(a)})
 
     def _is_sign(self, atom: Atom) -> bool:
         return atom in self._signs.values()
@@ -181,16 +181,8 @@ def scaled(term: Term, factor: float) -> Term:
     return Term(term.factor * factor, term.powers)
 
 
-def times(term: Term, powers: Powers) -> Term:
-    """A term times powers of atoms."""
-    found = dict(term.powers)
-    for atom, power in powers.items():
-        found[atom] = found.get(atom, 0) + power
-    return Term(term.factor, {a: p for a, p in found.items() if p})
-
-
 def product_of(first: Sequence[Term], second: Sequence[Term]) -> list[Term]:
-    return [scaled(times(s, t.powers), t.factor) for s in first for t in second]
+    return [s.times(t.powers, t.factor) for s in first for t in second]
 
 
 def collected(terms: Sequence[Term]) -> Polynomial:

@@ -34,9 +34,7 @@ def _sum_of_pair(first: Term, second: Term) -> Term | None:
         ratio = Term(other.factor / one.factor, {a: p for a, p in apart.items() if p})
         found = _one_plus(ratio)
         if found is not None:
-            powers = [*one.powers.items(), *found.items()]
-            total = {a: sum([p for b, p in powers if b == a]) for a, _ in powers}
-            return Term(one.factor, {a: p for a, p in total.items() if p})
+            return one.times(found)
     return None
 
 

@@ -199,21 +199,18 @@ def product(*parts: Polynomial) -> Polynomial:
     found: Polynomial = [Term(1.0, {})]
     for p in parts:
         if len(found) <= MOST_TERMS:
-            found = total([[_times(s, t) for t in p] for s in found])
+            found = total([[s.times(t.powers, t.factor) for t in p] for s in found])
     return found
-
-
-def _times(s: Term, t: Term) -> Term:
-    powers = dict(s.powers)
-    for atom, power in t.powers.items():
-        powers[atom] = powers.get(atom, 0) + power
-    return Term(s.factor * t.factor, {a: p for a, p in powers.items() if p})
 
 
 def slope(p: Polynomial, atom: Atom) -> Polynomial:
     """The partial derivative in an atom."""
     less = Term(1.0, {atom: -1})
-    return [_times(Term(t.factor * t.powers[atom], t.powers), less) for t in p if atom in t.powers]
+    return [
+        Term(t.factor * t.powers[atom], t.powers).times(less.powers, less.factor)
+        for t in p
+        if atom in t.powers
+    ]
 
 
 def atoms_of(p: Polynomial) -> list[Atom]:
@@ -256,7 +253,7 @@ def _without_odd_factors(p: Polynomial) -> tuple[Term, Polynomial]:
     odd = [a for a, k in first.items() if k % 2 and all(t.powers.get(a) == k for t in p)]
     outer = Term(1.0, {a: 1 if first[a] > 0 else -1 for a in odd})
     below = Term(1.0, {a: -k for a, k in outer.powers.items()})
-    return outer, [_times(t, below) for t in p]
+    return outer, [t.times(below.powers, below.factor) for t in p]
 
 
 class LinearFactors(NamedTuple):
@@ -317,10 +314,10 @@ def _quadratic_form(p: Polynomial) -> tuple[list[Term], np.ndarray] | None:
     squares = [t for t in p if all(k % 2 == 0 for k in t.powers.values())]
     roots = [_power(t, 0.5) for t in squares]
     basis = {t.key: t for t in roots}
-    products = {_times(s, t).key for k, s in enumerate(roots) for t in roots[:k]}
+    products = {s.times(t.powers, t.factor).key for k, s in enumerate(roots) for t in roots[:k]}
     for mixed in p:
         if mixed not in squares and mixed.key not in products:
-            beside = [_times(mixed, _power(t, -1)) for t in roots]
+            beside = [mixed.times(_power(t, -1).powers) for t in roots]
             if not beside:
                 return None
             simplest = min(beside, key=lambda t: sum(map(abs, t.powers.values())))
@@ -335,7 +332,11 @@ def _power(t: Term, k: float) -> Term:
 
 def _matrix(p: Polynomial, basis: list[Term]) -> tuple[list[Term], np.ndarray] | None:
     """The basis, and the matrix of a polynomial in products of two of its elements."""
-    places = {_times(s, t).key: (j, k) for j, s in enumerate(basis) for k, t in enumerate(basis)}
+    places = {
+        s.times(t.powers, t.factor).key: (j, k)
+        for j, s in enumerate(basis)
+        for k, t in enumerate(basis)
+    }
     form = np.zeros((len(basis), len(basis)))
     for t in p:
         if t.key not in places:
