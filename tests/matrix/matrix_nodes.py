@@ -26,6 +26,7 @@ import phintys.typed_list as tl
 from phintys.assumptions import assume
 from phintys.conditional import ifelse
 from phintys.conditional.lazy import Absent
+from phintys.conditional.on_demand import OnDemand
 from phintys.conditional.rewriting import IntroduceLazyIfElse
 from phintys.gradient import barriers
 from phintys.graph.fgraph import FunctionGraph
@@ -84,8 +85,14 @@ BASES = """
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
     AbstractRNGConstructor Distribution ScipyDistribution ScipyRandomVariable _NoDerivative
     _Hermitian _ListOp _Changed _Number SymbolicOp TensorSymbolicOp TypeCastingOp
-    ScipyWrapperOp ScipyScalarWrapperOp ScipyVectorWrapperOp
+    ScipyWrapperOp ScipyScalarWrapperOp ScipyVectorWrapperOp COp ExternalCOp OpenMPOp
 """
+
+
+def doubled() -> FunctionGraph:
+    """The graph of ``2 z`` of a vector."""
+    z = pt.dvector("z")
+    return FunctionGraph([z], [z * 2], clone=False)
 
 
 def x3(x: Any) -> Any:
@@ -151,6 +158,7 @@ MORE = {
     "lengths": lambda x, v, n: list(checked_lengths([n, v.shape[0]])),
     "ranges": lambda x, v, n: [pt.arange(1, n), pt.arange(0.5, n, 1.5), pt.arange(5, -n, -2)],
     "numbers of elements": lambda x, v, n: ARangeLength()(n, pt.constant(9), n - 1),
+    "on demand": lambda x, v, n: OnDemand(doubled().freeze())(v),
     "empty": lambda x, v, n: [pt.empty((n, 2)), pt.eye(n, 2, 1), pt.alloc(v, n, v.shape[0])],
     "scalars": lambda x, v, n: [TensorFromScalar()(pt.scalar_from_tensor(n)), Shape()(x)],
     "reductions": lambda x, v, n: [

@@ -34,8 +34,6 @@ NO_BATCHES = {
         "an input or the result is a list",
     ),
     **dict.fromkeys(("DefaultGeneratorMakerOp", "SpawnOp"), "the results are generators"),
-    **dict.fromkeys(("COp", "ExternalCOp", "OpenMPOp"), "bases of users' ops in C"),
-    "OnDemand": "it is made while a function is compiled",
     "Absent": "nothing reads its elements",
     "LoadFromDisk": "its input is a path",
     "AllocEmpty": "its elements are not defined",
