@@ -305,8 +305,8 @@ def number(v: Variable) -> float | None:
 
 
 def number_like(value: float, like: Variable) -> Variable:
-    """A number in the dtype of ``like``."""
-    return constant(np.asarray(value, like.type.dtype))
+    """A number in the float dtype in which functions of ``like`` are computed."""
+    return constant(np.asarray(value, dtypes.float_of(like.type.dtype)))
 
 
 def coefficient(x: Variable) -> tuple[float, Variable]:
