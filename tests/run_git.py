@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ def git(root: Path, *arguments: str) -> str:
     """What a command of git prints; empty if it fails, or git is not installed."""
     command = ["git", *arguments]
     try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=root, capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return done.stdout.strip()
+    return os.fsdecode(done.stdout).strip()  # names of files are bytes in any encoding

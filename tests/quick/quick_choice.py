@@ -66,7 +66,8 @@ class Suite:
         self.folders = {parent(module) for module in self.modules}
 
     def paths(self, pattern: str) -> set[str]:
-        return {path.relative_to(self.root).as_posix() for path in self.root.glob(pattern)}
+        found = (path for path in self.root.glob(pattern) if path.is_file())
+        return {path.relative_to(self.root).as_posix() for path in found}
 
     def nearest(self, changed: list[str]) -> list[str]:
         """The modules that concern these files: by distance, then those that run few files."""
@@ -77,9 +78,13 @@ class Suite:
         return sorted(distance, key=lambda m: (distance[m], len(self.runs.get(m, ())), m))
 
     def distances(self, file: str) -> dict[str, int]:
-        """Test modules: 0 for the file itself, 1 for those beside it, 2 for others that run it."""
+        """Test modules: 0 for the file itself, 1 for its namesake, 2 for those beside it.
+
+        3 for others that run it.
+        """
         running = {module for module, files in self.runs.items() if file in files}
-        near = dict.fromkeys(running, 2) | dict.fromkeys(self.beside(file, running), 1)
+        near = dict.fromkeys(running, 3) | dict.fromkeys(self.beside(file, running), 2)
+        near |= {module: 1 for module in near if stem(module) == f"test_{stem(file)}"}
         return near | ({file: 0} if self.has_tests(file) else {})
 
     def beside(self, file: str, running: set[str]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -60,8 +61,8 @@ def root(tmp_path):
         ([], []),
         # its folder first, as far as it runs the file; then the others, those of few files first
         ([OP], ["graph/test_op", "tensor/test_sort", "backends/llvm/test_jit"]),
-        # its own examples; of its folder, also what the map does not know
-        ([SORT], [SORT, "tensor/test_shape", "tensor/test_sort", "backends/llvm/test_jit"]),
+        # its own examples, its namesake; of its folder, also what the map does not know
+        ([SORT], [SORT, "tensor/test_sort", "tensor/test_shape", "backends/llvm/test_jit"]),
         # the nearest folder above it
         ([CODE],
          ["backends/llvm/test_jit", "graph/test_other", "graph/test_op", "tensor/test_sort"]),
@@ -148,6 +149,19 @@ def test_changes_are_those_since_main_and_uncommitted_ones(root, commit):
     commit()
     (root / CODE).write_text("1")
     assert changed_files(root) == [CODE, SORT, "phintys/with space.py"]
+
+
+def test_names_in_any_encoding_and_dangling_links_are_files(root, commit):
+    commit()
+    name = os.fsdecode(b"tests/graph/\xff.txt")
+    try:
+        (root / name).touch()
+        (root / "tests/graph/test_link.py").symlink_to("nowhere.py")
+    except OSError as error:
+        pytest.skip(f"the file system has no such files: {error}")
+    assert changed_files(root) == ["tests/graph/test_link.py", name]
+    modules = Suite(root, RUN).nearest(changed_files(root))
+    assert modules == ["tests/graph/test_other.py", "tests/graph/test_op.py"]
 
 
 def test_without_a_repository_there_are_no_changes(root):
