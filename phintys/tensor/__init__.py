@@ -19,7 +19,7 @@ from phintys.graph.variable import Constant, Variable
 from phintys.lazy import submodule as _submodule
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
-from phintys.tensor import leading, linalg, mixtures, quotients
+from phintys.tensor import exponentials, leading, linalg, mixtures, quotients
 from phintys.tensor.axes import *
 from phintys.tensor.basic import tensor_copy, transfer
 from phintys.tensor.blockwise import *
