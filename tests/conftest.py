@@ -5,9 +5,10 @@ the two others.  ``own_width`` takes a test of a marked module out, because it t
 nothing to do with vectors.
 
 Plugins say which tests are for the rest by name (`dear`), which cases run on backends that compile
-slowly (`slow_backends`) or need a package (`missing_packages`), that each test runs an assertion
-(`assertions`), which warnings are errors (`our_warnings`), how a failed test is run alone
-(`run_alone`), and that a test draws the same numbers in each run (`same_draws`).
+slowly (`slow_backends`) or need a package (`missing_packages`), for which no folder is taken
+(`plain_folders`), that each test runs an assertion (`assertions`), which warnings are errors
+(`our_warnings`), how a failed test is run alone (`run_alone`), and that a test draws the same
+numbers in each run (`same_draws`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,13 +24,6 @@ from hypothesis import settings
 from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused
-
-# Folders of tests/backends have the names of frameworks, and would be packages where these are not
-# installed.
-for _name in ("jax", "numba"):
-    _spec = find_spec(_name)
-    if _spec is None or _spec.loader is None:
-        sys.modules[_name] = None  # type: ignore[assignment]
 
 # Numba and JAX read them when they are imported, also in processes that tests start: less time in
 # LLVM
@@ -46,8 +39,8 @@ settings.load_profile("phintys")
 
 
 pytest_plugins = [
-    *("assertions", "dear", "slow_backends", "missing_packages", "our_warnings", "run_alone"),
-    "same_draws",
+    *("assertions", "dear", "slow_backends", "missing_packages", "plain_folders"),
+    *("our_warnings", "run_alone", "same_draws"),
 ]
 
 
