@@ -36,7 +36,9 @@ def _is_assertion(node: ast.AST) -> bool:
 @cache
 def assertion_lines(path: str) -> frozenset[int]:
     """The lines of a source file that belong to an assertion."""
-    nodes = [n for n in ast.walk(ast.parse(Path(path).read_text())) if _is_assertion(n)]
+    nodes = [
+        n for n in ast.walk(ast.parse(Path(path).read_text(encoding="utf-8"))) if _is_assertion(n)
+    ]
     return frozenset(line for n in nodes for line in range(n.lineno, n.end_lineno + 1))
 
 
@@ -47,12 +49,14 @@ class Counter:
         self.count = 0
 
     def start(self) -> None:
+        self.count = 0
         monitoring = sys.monitoring
         self.tool = next(k for k in (3, 4) if monitoring.get_tool(k) is None)
         monitoring.use_tool_id(self.tool, "assertions of the tests")
         monitoring.register_callback(self.tool, monitoring.events.PY_START, self._enter)
         monitoring.register_callback(self.tool, monitoring.events.LINE, self._line)
         monitoring.set_events(self.tool, monitoring.events.PY_START)
+        monitoring.restart_events()  # functions that an earlier session has entered count again
 
     def stop(self) -> None:
         sys.monitoring.set_events(self.tool, sys.monitoring.events.NO_EVENTS)

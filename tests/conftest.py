@@ -7,8 +7,8 @@ nothing to do with vectors.
 Plugins say which tests are for the rest by name (`dear`), which cases run on backends that compile
 slowly (`slow_backends`) or need a package (`missing_packages`), for which no folder is taken
 (`plain_folders`), that each test runs an assertion (`assertions`), which warnings are errors
-(`our_warnings`), how a failed test is run alone (`run_alone`), and that a test draws the same
-numbers in each run (`same_draws`).
+(`our_warnings`), that the user's settings do not count (`own_settings`), how a failed test is run
+alone (`run_alone`), and that a test draws the same numbers in each run (`same_draws`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import sys
 from pathlib import Path
 
+from own_settings import pytest_report_header  # noqa: F401  # isort: skip  (before the package)
 import pytest
 from hypothesis import settings
 

@@ -19,7 +19,7 @@ LISTS = {
 
 
 def named_tests(mark: str) -> frozenset[str]:
-    lines = LISTS[mark].read_text().splitlines()
+    lines = LISTS[mark].read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 

@@ -1,12 +1,12 @@
 """A pytest plugin: which cases of tests run on the backends that compile slowly.
 
-A case is one whose parameters include C, JAX or NUMBA.  With ``PHINTYS_TESTS=full``, and for tests
-that are named on the command line, all of them run.  Otherwise tests that have many run some: on C
-and JAX a share, chosen by the hash of the case's name, so that other cases may come and go; on
-NUMBA those that ``numba_cases.txt`` names, and those that are the only ones of their tests, except
-if it says ``not``; of a test that it says ``not`` of, none.  ``make test`` runs one case of each
-test on C and on JAX, if not all are marked ``rest``, and leaves all others to ``make test-rest``.
-Cases marked ``full`` do not run either.
+A case is one whose parameter ``mode`` (or ``name``) is C, JAX or NUMBA.  All of them run with
+``PHINTYS_TESTS=full``, and those that are named on the command line.  Otherwise tests that have
+many run some: on C and JAX a share, chosen by the hash of the case's name, so that other cases may
+come and go; on NUMBA those that ``numba_cases.txt`` names, and those that are the only ones of
+their tests, except if it says ``not``; of a test that it says ``not`` of, none.  ``make test`` runs
+one case of each test on C and on JAX, if not all are marked ``rest``, and leaves all others to
+``make test-rest``.  Cases marked ``full`` do not run either.
 """
 
 from __future__ import annotations
@@ -19,22 +19,25 @@ from zlib import crc32
 
 import pytest
 
-FULL = os.environ.get("PHINTYS_TESTS") == "full"
+#: the setting of which tests run
+TESTS = os.environ.get("PHINTYS_TESTS", "")
 #: backend -> one of how many cases of a test runs on it, and at least one
 SHARES = {"C": 2, "JAX": 4}
 BACKENDS = (*SHARES, "NUMBA")
+#: parameters whose values are backends
+NAMES = ("mode", "name")
 NAMED = Path(__file__).parent / "numba_cases.txt"
 
 
 def named_cases() -> frozenset[str]:
-    lines = NAMED.read_text().splitlines()
+    lines = NAMED.read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
 def backend_of(parameters: Mapping[str, object]) -> str:
     """The slow backend that a case runs on; empty for the others."""
-    given = [v for name, v in parameters.items() if name != "order" and isinstance(v, str)]
-    return next((v for v in given if v in BACKENDS), "")
+    given = [parameters.get(name) for name in NAMES]
+    return next((v for v in given if isinstance(v, str) and v in BACKENDS), "")
 
 
 def number_of(case: str) -> int:
@@ -86,8 +89,16 @@ def parameters_of(item: pytest.Item) -> Mapping[str, object]:
     return callspec.params if callspec else {}
 
 
+def is_named(case: str, arguments: Iterable[str]) -> bool:
+    """Whether a case, or its test, is named on the command line."""
+    tests = [argument for argument in arguments if "::" in argument]
+    return any(case == test or case.startswith((f"{test}[", f"{test}::")) for test in tests)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if FULL or any("::" in argument for argument in config.args):
+    if TESTS not in ("", "full"):
+        raise pytest.UsageError(f"PHINTYS_TESTS is {TESTS!r}: the only setting is full.")
+    if TESTS == "full":
         return
     backends = {item.nodeid: backend_of(parameters_of(item)) for item in items}
     slow = {case: backend for case, backend in backends.items() if backend}
@@ -100,6 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"{NAMED.name} names cases that are full: {lost}")
     left, rest = split(slow, named, full | dear)
     left |= full
+    left -= {case for case in left if is_named(case, config.args)}
     for item in items:
         if item.nodeid in rest:
             item.add_marker(pytest.mark.rest)

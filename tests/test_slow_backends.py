@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from slow_backends import backend_of, split
+from slow_backends import backend_of, is_named, split
 
 
 def cases(backend: str, count: int) -> dict[str, str]:
     return {f"test_x.py::test[{backend}-{k}]": backend for k in range(count)}
 
 
+def test_cases_that_are_named_on_the_command_line():
+    arguments = ["tests/a.py", "test_x.py::test[C-1]", "test_y.py::test"]
+    named = ["test_x.py::test[C-1]", "test_y.py::test[JAX]", "test_y.py::test"]
+    others = ["test_x.py::test[C-2]", "test_x.py::test", "test_y.py::test_more", "tests/a.py::test"]
+    assert [case for case in (*named, *others) if is_named(case, arguments)] == named
+
+
 def test_backend_of_a_case():
     assert backend_of({"mode": "C", "size": 3}) == "C"
     assert backend_of({"mode": "FAST_RUN", "order": "C"}) == ""
     assert backend_of({"order": "C", "mode": "NUMBA"}) == "NUMBA"
+    assert backend_of({"trans": "C"}) == ""
 
 
 def test_cases_are_chosen_by_their_names():

@@ -3,9 +3,10 @@
     python tools/pythons.py [pymc]
 
 These are the versions that have a file in ``constraints/``; for ``pymc`` those of the environment
-with PyMC, and if there is none, the program says so and ends with status 1. Looked at are
-``python3`` and ``python3.X`` on PATH, then what pyenv has installed. Left out is what does not
-start, is not CPython, cannot make environments, or is older than 3.11.
+with PyMC. If there is none, the program says so and ends with status 3. Looked at are ``python3``
+and ``python3.X`` on PATH, then what pyenv has installed. Left out is what does not start, is not
+CPython, has no lock of the interpreter, cannot make environments, or is older than 3.11; and of
+what pyenv has installed, releases that are not final.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ from pathlib import Path
 
 CONSTRAINTS = Path(__file__).parents[1] / "constraints"
 OLDEST = (3, 11)
+#: the exit status if there is none
+NONE = 3
 #: How many minor versions after the oldest one are looked for on PATH
 LATER = 10
+#: folders of pyenv
+FINAL = re.compile(r"\d+\.\d+\.\d+")
 _CODE = """
-import ensurepip, sys, venv
+import ensurepip, sys, sysconfig, venv
 assert sys.implementation.name == "cpython"
+assert not sysconfig.get_config_var("Py_GIL_DISABLED")
 print("%d.%d" % sys.version_info[:2])
 """
 
@@ -32,9 +38,13 @@ def main(arguments: list[str]) -> None:
     prefix = "".join(f"{name}-" for name in arguments) + "python"
     files = CONSTRAINTS.glob(f"{prefix}3.*.txt")
     versions = sorted((file.stem.removeprefix(prefix) for file in files), key=_numbers)
-    found = {version: path for version, path in pythons().items() if version in versions}
-    if arguments and not found:
-        sys.exit(f"PyMC needs Python {' or '.join(reversed(versions))}: none of them is here.")
+    here = pythons()
+    found = {version: path for version, path in here.items() if version in versions}
+    if not found:
+        what = "PyMC needs" if arguments else "The tests need"
+        wanted, others = " or ".join(reversed(versions)), ", ".join(here) or "none"
+        print(f"{what} Python {wanted}; found: {others}.", file=sys.stderr)
+        sys.exit(NONE)
     for version, path in found.items():
         print(version, path)
 
@@ -55,7 +65,7 @@ def _candidates() -> list[str]:
     names = ["python3", *(f"python{major}.{minor + later}" for later in range(LATER))]
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     versions = sorted(root.glob("versions/3.*"), key=lambda p: _numbers(p.name), reverse=True)
-    installed = [str(version / "bin" / "python") for version in versions]
+    installed = [str(v / "bin" / "python") for v in versions if FINAL.fullmatch(v.name)]
     return [*filter(None, map(shutil.which, names)), *installed]
 
 

@@ -175,9 +175,7 @@ def test_ops_may_call_functions_that_update_what_others_update():
     one, two = (phintys.function([], [], updates={s: s + 1}, mode="FAST_COMPILE") for s in (a, b))
     outer_a = phintys.function([], [], updates={a: Calls(two)(a) + 1}, mode="FAST_COMPILE")
     outer_b = phintys.function([], [], updates={b: Calls(one)(b) + 1}, mode="FAST_COMPILE")
-    start = time.monotonic()
-    in_threads(lambda k: (outer_a if k % 2 else outer_b)(), range(4))
-    assert time.monotonic() - start < 30
+    in_threads(lambda k: (outer_a if k % 2 else outer_b)(), range(4))  # or they wait for ever
     assert a.get_value() >= 4 and b.get_value() >= 4  # a repeated call runs its op again
 
 

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Hashable, Sequence
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -111,7 +112,7 @@ def is_first(backend: str, column: Column) -> bool:
 
 @cache
 def chunks(backend: str) -> dict[str, list[Column]]:
-    """Columns with the same shape kinds, at most `CHUNK` together, by number and families.
+    """Columns with the same shape kinds, at most `CHUNK` together, by families and number.
 
     All columns of a chunk are in ``make test``, or none (`is_first`).  Apart are float16, since
     Numba has no such values and would run the whole function in Python, and blanks, which may fail
@@ -124,10 +125,12 @@ def chunks(backend: str) -> dict[str, list[Column]]:
         key = is_first(backend, c), frozenset(c.kinds), halves, is_blank
         groups.setdefault(key, []).append(c)
     parts = [g[start : start + CHUNK] for g in groups.values() for start in range(0, len(g), CHUNK)]
-    return {
-        f"{k} {', '.join(dict.fromkeys(c.family for c in part))}": part
-        for k, part in enumerate(parts)
-    }
+    found: dict[str, list[Column]] = {}
+    for part in parts:
+        families = ", ".join(dict.fromkeys(c.family for c in part))
+        names = (f"{families} {k}" if k else families for k in count())
+        found[next(name for name in names if name not in found)] = part
+    return found
 
 
 def run(backend: str, columns: Sequence[Column]) -> dict[Cell, str]:

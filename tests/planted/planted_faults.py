@@ -92,7 +92,7 @@ class Fault:
 def sources_of(root: Path) -> dict[str, str]:
     """The path of each module of the package -> its text."""
     paths = sorted(root.glob("phintys/**/*.py"))
-    return {p.relative_to(root).as_posix(): p.read_text() for p in paths}
+    return {p.relative_to(root).as_posix(): p.read_text(encoding="utf-8") for p in paths}
 
 
 def dedented(lines: list[str]) -> str:
@@ -100,12 +100,12 @@ def dedented(lines: list[str]) -> str:
 
 
 def read_faults(section: str, path: Path = FAULTS) -> list[Fault]:
-    return [Fault(**row) for row in json.loads(path.read_text())[section]]
+    return [Fault(**row) for row in json.loads(path.read_text(encoding="utf-8"))[section]]
 
 
 def write_faults(section: str, faults: list[Fault], path: Path = FAULTS) -> None:
     """Replace one section of the file."""
-    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     stored[section] = [asdict(f) for f in faults]
     path.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
 
@@ -114,7 +114,7 @@ def write_faults(section: str, faults: list[Fault], path: Path = FAULTS) -> None
 def planted(root: Path, fault: Fault) -> Iterator[None]:
     """The package in this folder has the fault."""
     path = root / fault.module_in(sources_of(root))
-    before = path.read_text()
+    before = path.read_text(encoding="utf-8")
     try:
         _replace(path, fault.applied(before))
         yield

@@ -15,7 +15,7 @@ ELSEWHERE = "tests/pymc/test_*.py"
 
 def read_map(path: Path = ROOT / MAP) -> dict[str, set[str]]:
     """test module -> files of the package"""
-    stored = json.loads(path.read_text())
+    stored = json.loads(path.read_text(encoding="utf-8"))
     files: list[str] = stored["files"]
     masks = {test: int(mask, 16) for test, mask in stored["tests"].items()}
     return {t: {f for k, f in enumerate(files) if m >> k & 1} for t, m in masks.items()}
@@ -36,7 +36,7 @@ def stale(path: Path = ROOT / MAP, root: Path = ROOT) -> list[str]:
 
     A module of the package, and a file of tests, counts; files of doctests alone do not.
     """
-    stored = json.loads(path.read_text())
+    stored = json.loads(path.read_text(encoding="utf-8"))
     known = {*stored["files"], *(t for t in stored["tests"] if t.startswith("tests/"))}
     paths = {*root.glob("phintys/**/*.py"), *root.glob("tests/**/test_*.py")}
     present = {p.relative_to(root).as_posix() for p in paths - set(root.glob(ELSEWHERE))}

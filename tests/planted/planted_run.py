@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -136,13 +137,15 @@ class Copy:
         event, test = self._last()
         if process.returncode in (0, 5):
             return Outcome()
+        if process.returncode == -signal.SIGKILL:  # the system had no memory
+            return None
         if event == "start":
             return Outcome("crash", test)
         return Outcome(event or "import", test)
 
     def _last(self) -> tuple[str, str]:
         """The failure that was written, else the last event."""
-        lines = self.watched.read_text().splitlines()
+        lines = self.watched.read_text(encoding="utf-8").splitlines()
         failures = [line for line in lines if not line.startswith("start")]
         event, _, test = (failures or lines or [""])[-1].partition(" ")
         return event, test
@@ -219,13 +222,18 @@ class Campaign:
                 return Outcome()
             with planted(copy.root, fault):
                 outcome = copy.pytest([*left_out, *STAGES[stage], *modules], until)
-            if outcome is None or not outcome.how or not self._fails_anyway(copy, outcome, modules):
+            if outcome is None or not outcome.how:
                 return outcome
+            why = "fails without a fault"
+            if not self._fails_anyway(copy, outcome, modules):
+                if self._fails_again(fault, copy, outcome.test):
+                    return outcome
+                why = "does not fail each time"
             if not outcome.test:
                 raise RuntimeError(f"Tests of {self.tree} do not start without a fault: {modules}")
             self.known.add(outcome.test)
             self._keep({"run": self.name, "known": outcome.test})
-            print(f"{outcome.test} fails without a fault: left out", flush=True)
+            print(f"{outcome.test} {why}: left out", flush=True)
 
     def _fails_anyway(self, copy: Copy, outcome: Outcome, modules: list[str]) -> bool:
         """Whether the test fails without the fault too, or no test starts."""
@@ -235,9 +243,21 @@ class Campaign:
         again = copy.pytest(chosen, time.monotonic() + PATIENCE)
         return again is None or bool(again.how)
 
+    def _fails_again(self, fault: Fault, copy: Copy, test: str) -> bool:
+        """Whether a test fails with the fault a second time; True if none is known."""
+        if not test:
+            return True
+        with planted(copy.root, fault):
+            again = copy.pytest([test], time.monotonic() + PATIENCE)
+        return again is None or bool(again.how)
+
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if path.exists()
+        else []
+    )
 
 
 def read_results(path: Path) -> list[Result]:

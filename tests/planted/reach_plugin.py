@@ -57,7 +57,7 @@ class Recorder:
     """The lines and branches that ran, since it was started, by test module."""
 
     def __init__(self, folder: Path) -> None:
-        self.files = {str(p): str(p.relative_to(folder.parent)) for p in folder.rglob("*.py")}
+        self.files = {str(p): p.relative_to(folder.parent).as_posix() for p in folder.rglob("*.py")}
         self.reached: dict[str, Lines] = defaultdict(self._no_lines)
         self.current = self.reached[IMPORT]
         self.module = IMPORT
@@ -255,7 +255,7 @@ class Plugin:
         if self.is_main:
             record = merged([read(part) for part in sorted(self.parts.glob("*.json.gz"))])
             files = sorted({*self.recorder.files.values()})
-            record["sources"] = {f: (self.root / f).read_text() for f in files}
+            record["sources"] = {f: (self.root / f).read_text(encoding="utf-8") for f in files}
             write(self.out, record)
 
     def write_part(self) -> None:

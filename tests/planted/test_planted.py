@@ -124,11 +124,11 @@ FAULT = Fault(
 def test_a_fault_changes_exactly_its_text_and_is_taken_back(tree: Path) -> None:
     path = tree / MODULE
     with planted(tree, FAULT):
-        old, new = SOURCE.split("\n"), path.read_text().split("\n")
+        old, new = SOURCE.split("\n"), path.read_text(encoding="utf-8").split("\n")
         different = [(a, b) for a, b in zip(old, new) if a != b]
         assert len(old) == len(new)
         assert different == [("        if self.sides[0] < 0:", "        if self.sides[0] <= 0:")]
-    assert path.read_text() == SOURCE
+    assert path.read_text(encoding="utf-8") == SOURCE
 
 
 def test_a_fault_survives_moves_of_its_text_and_of_its_module() -> None:
@@ -274,7 +274,7 @@ def test_the_stored_map_has_most_modules() -> None:
     found = read_map()
     assert (ROOT / MAP).stat().st_size < 1_000_000
     assert all(name.startswith("phintys/") for files in found.values() for name in files)
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")}
     assert len(modules & found.keys()) > 0.8 * len(modules), "make map writes it again"
 
 

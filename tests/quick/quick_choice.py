@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 sys.path.append(str(Path(__file__).parents[1] / "planted"))
 
 from planted_map import ELSEWHERE, MAP, read_map, stale
-from run_git import git
+from run_git import check_repository, git
 
 #: an import of a helper of the tests: ``rows`` or ``tests.scalar.rows``
 IMPORT = re.compile(r"^\s*(?:from|import)\s+(?:tests\.(?:\w+\.)*)?(\w+)", re.MULTILINE)
@@ -23,7 +23,11 @@ IMPORT = re.compile(r"^\s*(?:from|import)\s+(?:tests\.(?:\w+\.)*)?(\w+)", re.MUL
 
 
 def changed_files(root: Path) -> list[str]:
-    """The files that differ from `base_commit`, untracked ones included; none without git."""
+    """The files that differ from `base_commit`, untracked ones included; none without git.
+
+    SystemExit if git cannot read the repository.
+    """
+    check_repository(root)
     differ = git(root, "diff", "-z", "--name-only", "--no-renames", "--relative", base_commit(root))
     untracked = git(root, "ls-files", "-z", "--others", "--exclude-standard")
     return sorted({*differ.split("\0"), *untracked.split("\0")} - {""})
@@ -36,7 +40,8 @@ def base_commit(root: Path) -> str:
     """
     head = git(root, "rev-parse", "HEAD")
     shared = [git(root, "merge-base", "HEAD", main) for main in ("main", "origin/main")]
-    base = next(filter(None, shared), head)
+    newest = git(root, "merge-base", "--independent", *filter(None, shared)).splitlines()
+    base = newest[0] if newest else head
     is_clean = not git(root, "status", "--porcelain")
     return "HEAD~1" if base == head and is_clean else base
 
@@ -113,7 +118,9 @@ class Suite:
         """Whether pytest finds tests in the file: a test module, or a module with examples."""
         is_source = file.startswith("phintys/") and file.endswith(".py")
         path = self.root / file
-        return file in self.modules or (is_source and path.exists() and ">>> " in path.read_text())
+        return file in self.modules or (
+            is_source and path.exists() and ">>> " in path.read_text(encoding="utf-8")
+        )
 
     def importers(self, file: str) -> set[str]:
         """The test modules that import a module of ``tests/``, directly or through others."""
@@ -129,7 +136,7 @@ class Suite:
     def imports(self) -> dict[str, set[str]]:
         """Modules of ``tests/``: what each imports."""
         paths = self.paths("tests/**/*.py")
-        return {p: set(IMPORT.findall((self.root / p).read_text())) for p in paths}
+        return {p: set(IMPORT.findall((self.root / p).read_text(encoding="utf-8"))) for p in paths}
 
 
 def parent(path: str) -> str:

@@ -16,6 +16,8 @@ from typing import TextIO
 
 import pytest
 
+# those of tests/conftest.py, which is not loaded for the examples of the package
+PLUGINS = Path(__file__).parents[1]
 OPTIONS = ["-m", "not rest", "-p", "no:cacheprovider", "-o", "console_output_style=classic"]
 # modules of a backend whose framework is missing
 OPTIONS += ["--doctest-ignore-import-errors"]
@@ -58,6 +60,8 @@ def run(
     statuses = [pytest.ExitCode.OK]
     with path.open("w") as record:
         for module in modules:
+            if clock() >= deadline:
+                break
             session = Run(module, deadline, record, clock)
             statuses.append(pytest.main([*OPTIONS, module], plugins=[session]))
             if session.is_late:
@@ -67,4 +71,6 @@ def run(
 
 
 if __name__ == "__main__":
+    sys.path.append(str(PLUGINS))
+    OPTIONS += ["-p", "own_settings", "-p", "run_alone", "-p", "our_warnings"]
     raise SystemExit(run(sys.argv[3:], float(sys.argv[2]), Path(sys.argv[1])))

@@ -15,6 +15,8 @@ from pathlib import Path
 from run_alone import command
 
 PROGRAM = Path(__file__).with_name("quick_run.py")
+#: seconds after the deadline in which a test that runs then may end
+GRACE = 15
 PASSED = {0, 5}  # 5: all tests of these modules were skipped or deselected
 
 
@@ -27,7 +29,7 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     collected = {
         name: count for kind, name, *rest in entries if kind == "collected" for count in rest
     }
@@ -43,15 +45,24 @@ def run_all(root: Path, modules: list[str], start: float, deadline: float) -> in
             started(root, path, modules[k::count], deadline, hidden=k > 0)
             for k, path in enumerate(paths)
         ]
-        statuses = [process.wait() for process in processes]
+        statuses = [ended_by(process, deadline + GRACE) for process in processes]
         records = [read_record(path) for path in paths]
         for path in paths[1:]:
-            print(path.with_suffix(".output").read_text(), end="")
+            print(path.with_suffix(".output").read_text(encoding="utf-8"), end="")
     for status, record in zip(statuses, records, strict=True):
         if status not in {*PASSED, 1}:
             print(ended(status, record))
     print(summary(modules, records, time.time() - start))
     return int(not PASSED.issuperset(statuses))
+
+
+def ended_by(process: subprocess.Popen[bytes], limit: float) -> int:
+    """The status of a process; it is killed at the time ``limit``."""
+    try:
+        return process.wait(max(0.0, limit - time.time()))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
 
 
 def started(

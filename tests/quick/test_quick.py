@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
+import run_git
 from child_environment import plain_environment
 from quick_choice import MAP, Suite, changed_files, known_runs
 from quick_workers import Record, ended, read_record, run_all, summary
+from run_git import outside_repositories
 
 OP, SORT, CODE = "phintys/graph/op.py", "phintys/tensor/sort.py", "phintys/backends/llvm/ir/code.py"
 FILES = {
@@ -123,7 +125,9 @@ def commit(root):
     def git(*arguments):
         identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "init.defaultBranch=main"]
         identity += ["-c", "commit.gpgsign=false"]
-        subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
+        own = outside_repositories() | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        command = ["git", *identity, *arguments]
+        subprocess.run(command, cwd=root, env=own, check=True, capture_output=True)
 
     def make(branch=None):
         if branch:
@@ -162,6 +166,32 @@ def test_names_in_any_encoding_and_dangling_links_are_files(root, commit):
     assert changed_files(root) == ["tests/graph/test_link.py", name]
     modules = Suite(root, RUN).nearest(changed_files(root))
     assert modules == ["tests/graph/test_other.py", "tests/graph/test_op.py"]
+
+
+def test_a_hook_of_git_changes_nothing(root, commit, monkeypatch, tmp_path_factory):
+    """Git tells its hooks in which repository they run."""
+    other = tmp_path_factory.mktemp("other")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    commit()
+    (root / OP).write_text("1")
+    assert changed_files(root) == [OP]
+    assert not list(other.iterdir())
+
+
+def test_of_two_main_branches_the_one_that_is_ahead_counts(root, commit):
+    commit()
+    (root / OP).write_text("1")
+    commit("upstream")
+    run_git.git(root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    (root / SORT).write_text("1")
+    commit("work")
+    assert changed_files(root) == [SORT]
+
+
+def test_a_repository_that_git_refuses_is_an_error(root, monkeypatch):
+    (root / ".git").mkdir()
+    with pytest.raises(SystemExit, match="git"):
+        changed_files(root)
 
 
 def test_without_a_repository_there_are_no_changes(root):
@@ -224,7 +254,7 @@ def test_modules_are_run_one_after_the_other(tmp_path, monkeypatch):
 
 
 def test_no_test_starts_after_the_deadline(tmp_path):
-    status, record, output = run_modules(tmp_path, 1)
+    status, record, output = run_modules(tmp_path, 2)  # read before the module and the test
     assert (status, record.began) == (0, ["test_a.py::test_1"])
     assert "1 passed" in output
     assert record.collected == {"test_a.py": 2}  # the others were not even imported

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import signal
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -275,14 +274,12 @@ def test_a_loop_is_interrupted(length):
     b.add(Loop(count, _inner(step, length), ((start, last),)))
     f = native(b.program(last), single=True)
     before = signal.signal(signal.SIGALRM, handler)
-    began = time.perf_counter()
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
         with pytest.raises(KeyboardInterrupt):
-            f(np.ones(length), 10**11)
+            f(np.ones(length), 10**15)  # years
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert time.perf_counter() - began < 1.5
     np.testing.assert_array_equal(f(np.ones(length), 3), np.full(length, 0.125))
 
 
