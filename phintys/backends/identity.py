@@ -124,10 +124,8 @@ def digest_of_ends(path: str) -> str:
 @cache
 def processor() -> tuple[str, ...]:
     """The features of the processor according to NumPy, and its model according to the system."""
-    try:
-        from numpy._core._multiarray_umath import __cpu_features__ as features
-    except ImportError:  # NumPy 1
-        from numpy.core._multiarray_umath import __cpu_features__ as features
+    from numpy._core._multiarray_umath import __cpu_features__ as features
+
     known = [name for name, present in features.items() if present]
     try:
         with open("/proc/cpuinfo") as file:

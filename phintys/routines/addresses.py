@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-#: the position of ``_PyDataType_GetArrFuncs`` in NumPy's table of C functions, since NumPy 2
+#: the position of ``_PyDataType_GetArrFuncs`` in NumPy's table of C functions
 _GET_FUNCTIONS = 365
-#: the position of the address of these functions in a dtype of NumPy 1, in words
-_FUNCTIONS = 8
 #: NumPy's functions of a dtype -> their positions; there are 33 others before, in each version
 _SORTS = {"quicksort": 33, "stable": 35, "argquicksort": 36, "argstable": 38}
 
@@ -68,10 +66,8 @@ def capsule_name(capsule: object) -> bytes:
 
 def numpy_api(size: int = 200) -> ctypes.Array[ctypes.c_size_t]:
     """The first addresses in NumPy's table of C functions."""
-    try:
-        from numpy._core._multiarray_umath import _ARRAY_API
-    except ImportError:  # NumPy 1
-        from numpy.core._multiarray_umath import _ARRAY_API
+    from numpy._core._multiarray_umath import _ARRAY_API
+
     return (ctypes.c_size_t * size).from_address(capsule_pointer(_ARRAY_API))
 
 
@@ -80,14 +76,10 @@ def _sort(function: str, dtype: str) -> int:
 
     It uses no Python object, and needs no GIL.
     """
-    descr, version = np.dtype(dtype), np.__version__.split(".")[0]
-    if version not in ("1", "2"):
+    if np.__version__.split(".")[0] != "2":
         raise LookupError(f"It is not known where NumPy {np.__version__} has its functions.")
-    if version == "1":
-        table = ctypes.c_size_t.from_address(id(descr) + 8 * _FUNCTIONS).value
-    else:
-        get = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
-        table = get(numpy_api(_GET_FUNCTIONS + 1)[_GET_FUNCTIONS])(descr)
+    get = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
+    table = get(numpy_api(_GET_FUNCTIONS + 1)[_GET_FUNCTIONS])(np.dtype(dtype))
     found = ctypes.c_size_t.from_address(table + 8 * _SORTS[function]).value
     if not found:
         raise LookupError(f"NumPy has no function {function} for {dtype}.")

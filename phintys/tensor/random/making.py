@@ -146,7 +146,7 @@ def spawn(
     it.  The generator after spawning has the same stream, and spawns others.
 
     ValueError if ``n`` is negative.  The call of a compiled function raises TypeError if the
-    generator has no `numpy.random.SeedSequence`; with NumPy 1, copies of generators have none.
+    generator has no `numpy.random.SeedSequence`.
 
     >>> import numpy as np, phintys, phintys.tensor as pt
     >>> rng = pt.random.shared_rng(seed=3)
