@@ -7,7 +7,7 @@ rows are in a ring, and are put in order after the loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple
 
@@ -138,7 +138,9 @@ class _Loop(Generic[V]):
         )
         values = [x.value for x in self.states if x.value is not None]
         with labelled(fgraph.inputs, partial(step_label, self.node)):
-            body = b.inner(step, [*values, *self.windows, *self.constants])
+            body = b.inner(
+                step, [*values, *self.windows, *self.constants], same=self._kept_lengths(number)
+            )
         windows = [*self.windows]
         for x in self.outputs:
             k = x.group.inner_outputs[0]
@@ -155,6 +157,16 @@ class _Loop(Generic[V]):
         made = [*self.read, *(x.group for x in self.outputs)]
         last.update(zip(made, found.windows))
         return [self.result(x, last[x.group], executed) for x in self.buffers]
+
+    def _kept_lengths(self, number: Mapping[int, int]) -> dict[int, int]:
+        """Outputs of the body, and an input that has the same lengths: states and rows keep them.
+
+        ``number`` maps inner outputs to those of the body.
+        """
+        kept = [x.group for x in self.buffers if x.value is not None and x.group.inner_inputs]
+        return {
+            number[k]: self.order.index(g.inner_inputs[0]) for g in kept for k in g.inner_outputs
+        }
 
     def result(self, x: Buffer[V], last: V, executed: Dim) -> V:
         """The result of a buffer, output or state, from its value after the loop."""

@@ -48,6 +48,7 @@ class Dot(Op):
 
     # ----- class and static shape
     __props__ = ()
+    in_python = "complex numbers: NumPy's product calls BLAS"
 
     def make_node(self, x: TensorLike, y: TensorLike) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)

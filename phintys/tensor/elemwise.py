@@ -278,6 +278,10 @@ class Elemwise(Op):
         return self.scalar_op
 
     @property
+    def in_python(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.scalar_op.in_python
+
+    @property
     def commutative(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return bool(self.scalar_op.commutative)
 

@@ -58,6 +58,7 @@ class Subtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    in_python = "a slice whose step is no constant"
     is_linear = True
     __str__ = IndexOp.__str__
     view_map = {0: [0]}
@@ -382,6 +383,9 @@ class AdvancedSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    in_python = (
+        "a mask, as the number of its true elements is a length; a slice whose step is no constant"
+    )
     is_linear = True
     __str__ = IndexOp.__str__
 

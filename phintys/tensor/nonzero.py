@@ -29,6 +29,7 @@ class Nonzero(Op):
     # ----- class and static shape
     __props__ = ()
     not_differentiable = "its results are integers"
+    in_python = "the number of its results is known when they are computed"
 
     def make_node(self, a: TensorLike) -> Apply:
         a = as_tensor_variable(a)
@@ -65,6 +66,7 @@ class SomeTrue(Op):
     __props__ = ()
     view_map = {0: [0]}
     not_differentiable = "its result is a bool"
+    in_python = "it raises an error that names no lengths"
 
     def make_node(self, mask: TensorLike) -> Apply:
         mask = as_tensor_variable(mask)

@@ -40,6 +40,7 @@ class Repeat(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    in_python = "a vector of counts: their sum is a length"
     is_linear = True
     handles_missing = False
 
