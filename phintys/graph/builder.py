@@ -383,12 +383,15 @@ class Builder(Protocol[V]):
         arguments: Sequence[V | Window[V]],
         fixed: bool = True,
         same: Mapping[int, int] | None = None,
+        appended: Mapping[int, Callable[..., Any]] | None = None,
     ) -> Any:
         """The Program of an inner graph, for `loop` and `branch`; a window stands for its rows.
 
         ``fixed``: whether the lengths of its results must be those of known lengths.  ``same``:
         outputs, by number, and the inputs of the graph whose lengths they have.  The Program checks
-        lengths that follow from nothing else.
+        lengths that follow from nothing else.  ``appended``: outputs for each of which the Program
+        has an object as input and output instead, before the others; the function returns the
+        next object, of the one given and the output.
         """
         ...
 

@@ -76,10 +76,14 @@ def lower_graph(
 
 
 def lower_inner(
-    fgraph: Any, arguments: Sequence[tuple[str | None, Shape]], same: Mapping[int, int]
+    fgraph: Any,
+    arguments: Sequence[tuple[str | None, Shape]],
+    same: Mapping[int, int],
+    appended: Mapping[int, Callable[..., Any]],
 ) -> Inner:
     """The Program of an op's inner graph, a FunctionGraph; see `Builder.inner`."""
     lowering, fgraph = GraphLowering(), expanded(fgraph)
+    objects = [lowering.builder.input(None, (), "") for _ in appended]
     outer: dict[Dim, Dim] = {}
     for variable, (dtype, shape) in zip(fgraph.inputs, arguments, strict=True):
         value = lowering.builder.input(dtype, [d.value for d in shape], variable.name or "")
@@ -90,6 +94,13 @@ def lower_inner(
     shapes = [tuple(map(spelled_out, lowering.builder.shape(v))) for v in outputs]
     for k, number in same.items():
         shapes[k] = lowering.assumed(shapes[k], lowering.values[fgraph.inputs[number]].shape, outer)
+    grown = [
+        lowering.builder.python(append, [x, outputs[k]], [(None, ())], "collect")[0]
+        for x, (k, append) in zip(objects, appended.items())
+    ]
+    rest = [k for k in range(len(outputs)) if k not in appended]
+    outputs = [*grown, *(outputs[k] for k in rest)]
+    shapes = [*[()] * len(grown), *(shapes[k] for k in rest)]
     fixed = tuple(all(d.symbols() <= outer.keys() for d in shape) for shape in shapes)
     program = _planned(assemble(lowering.builder, outputs), inner=True)
     found = tuple(
