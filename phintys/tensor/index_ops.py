@@ -18,6 +18,7 @@ from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
 from phintys.tensor.aliases import Arrays, Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.counted import lower_true_positions
 from phintys.tensor.creation import broadcast_batches
 from phintys.tensor.elemwise import dimshuffle, functions, sum_to, zeros_of
 from phintys.tensor.index_layout import BatchedIndex, Layout
@@ -426,15 +427,13 @@ class AdvancedSubtensor(IndexOp):
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, *indices = inputs
         layout = self.layout(node.inputs)
-        if layout.has_mask:
-            return NotImplemented
         parts = lower_slices(b, x, layout, indices)
-        if parts is None:
+        if parts is None or has_number_as_mask(layout, indices):
             return NotImplemented
+        tensors, axes = lower_tensors(b, x, layout, indices)
         for (e, axis), part in zip(layout.slices, parts):
             x = x if e == FULL else b.slice(x, axis, *part)
-        out = b.gather(x, [indices[p] for p in layout.positions], layout.axes)
-        return b.permute(out, layout.order())
+        return b.permute(b.gather(x, tensors, axes), layout.order())
 
 
 def advanced_indices(
@@ -502,6 +501,30 @@ def lower_slices(
     parts = [lower_slice(e, dims, b.length(x, axis)) for e, axis in layout.slices]
     known = [part for part in parts if part is not None]
     return known if len(known) == len(parts) else None
+
+
+def has_number_as_mask(layout: Layout, indices: Sequence[Value]) -> bool:
+    """Whether an index is a single bool, which selects along no axis."""
+    found = [indices[p] for p in layout.positions]
+    return any(i.dtype == "bool" and i.ndim == 0 for i in found)
+
+
+def lower_tensors(
+    b: Builder[V], x: V, layout: Layout, indices: Sequence[V]
+) -> tuple[list[V], list[int]]:
+    """Integer positions, and the axes of ``x`` that they index; masks become positions."""
+    tensors: list[V] = []
+    axes: list[int] = []
+    for p, axis in zip(layout.positions, layout.axes):
+        found = [indices[p]]
+        if indices[p].dtype == "bool":
+            for k, n in enumerate(b.shape(indices[p]), start=axis):
+                message = f"The mask does not fit axis {k}"
+                b.check(b.length(x, k), "==", n, message, is_position=True)
+            found = lower_true_positions(b, indices[p])
+        tensors += found
+        axes += range(axis, axis + len(found))
+    return tensors, axes
 
 
 def positions_of_slice(b: Builder[V], first: Dim, step: Dim, length: Dim) -> V:
@@ -649,9 +672,11 @@ class AdvancedIncSubtensor(IndexOp):
         parts = lower_slices(b, x, layout, indices)
         if parts is None:
             return NotImplemented
-        if layout.has_mask:
-            return self._lower_mask(node, b, layout, y, inputs)
-        if self.ignore_duplicates:
+        if self._is_select(layout, y, indices):
+            return self._lower_select(node, b, layout, y, inputs)
+        if has_number_as_mask(layout, indices):
+            return NotImplemented
+        if self.ignore_duplicates and not all(indices[p].dtype == "bool" for p in layout.positions):
             return NotImplemented
         cut = [k for k, (e, _) in enumerate(layout.slices) if e != FULL]
         whole = [k for k in range(len(layout.slices)) if k not in cut]
@@ -659,7 +684,7 @@ class AdvancedIncSubtensor(IndexOp):
         order, rank = layout.order(), layout.index_ndim
         wanted = [*range(rank), *(rank + k for k in cut + whole)]
         y = b.permute(y, [order.index(k) for k in wanted])
-        tensors = [indices[p] for p in layout.positions]
+        tensors, tensor_axes = lower_tensors(b, x, layout, indices)
         for _ in cut:
             tensors = [b.expand(i, i.ndim) for i in tensors]
         for k, axis in enumerate(cut):
@@ -667,21 +692,23 @@ class AdvancedIncSubtensor(IndexOp):
             for _ in cut[k + 1 :]:
                 i = b.expand(i, i.ndim)
             tensors.append(i)
-        axes = [*layout.axes, *(layout.slices[k][1] for k in cut)]
+        axes = [*tensor_axes, *(layout.slices[k][1] for k in cut)]
         mode = "set" if self.set_instead_of_inc else "add"
         return b.scatter(x, tensors, axes, y, mode, slices=len(cut))
 
-    def _lower_mask(
+    def _is_select(self, layout: Layout, y: Value, indices: Sequence[Value]) -> bool:
+        """Whether the only index is a mask, along whose axis one value is written."""
+        if not layout.has_mask or len(indices) != 1:
+            return False
+        return y.shape[layout.before].value == 1
+
+    def _lower_select(
         self, node: Apply, b: Builder[V], layout: Layout, y: V, inputs: Sequence[V]
     ) -> V:
         """A write with a single mask and one value along its axis, as an elementwise select."""
-        x, _, *indices = inputs
-        axis, last = layout.before, layout.before + indices[layout.positions[0]].ndim
-        simple = len(indices) == 1 and y.shape[axis].value == 1
-        if not simple:
-            return NotImplemented
+        x, _, mask = inputs
+        axis, last = layout.before, layout.before + mask.ndim
         b.result_shapes(node, *inputs)
-        mask = indices[0]
         y = b.squeeze(y, axis)
         for _ in range(axis, last):
             y = b.expand(y, axis)

@@ -7,11 +7,13 @@ from typing import Literal, overload
 import numpy as np
 
 from phintys.errors import RaggedError
+from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.counted import lower_true_positions
 from phintys.tensor.join import stack
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import TensorType, typed_node
@@ -29,7 +31,6 @@ class Nonzero(Op):
     # ----- class and static shape
     __props__ = ()
     not_differentiable = "its results are integers"
-    in_python = "the number of its results is known when they are computed"
 
     def make_node(self, a: TensorLike) -> Apply:
         a = as_tensor_variable(a)
@@ -51,6 +52,10 @@ class Nonzero(Op):
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         raise RaggedError("The numbers of nonzero elements differ within a batch.")
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
+        return lower_true_positions(b, b.cast(inputs[0], "bool"))
 
 
 _nonzero = Nonzero()
