@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phintys.dims import ONE, Dim, product
+from phintys.dims import Dim, product
 from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, routine
 
@@ -59,17 +59,11 @@ def lower_repeated_positions(b: Builder[V], counts: V) -> V:
 
 def _unravelled(b: Builder[V], positions: V, shape: tuple[Dim, ...]) -> list[V]:
     """Positions in flattened arrays of a shape as positions along each axis."""
-    if len(shape) == 1:
-        return [positions]
     found: list[V] = []
-    inner = ONE
-    for n in reversed(shape):
-        along = b.map(
-            lambda n, p, inner, length: n.imod(n.idiv(p, inner), length),
-            positions,
-            b.scalar(inner),
-            b.scalar(n),
+    for length in reversed(shape[1:]):
+        before = b.map(lambda n, p, m: n.idiv(p, m), positions, b.scalar(length))
+        found.append(
+            b.map(lambda n, p, q, m: n.sub(p, n.mul(q, m)), positions, before, b.scalar(length))
         )
-        found.append(along)
-        inner = inner * n
-    return found[::-1]
+        positions = before
+    return [positions, *found[::-1]]
