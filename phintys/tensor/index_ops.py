@@ -385,7 +385,7 @@ class AdvancedSubtensor(IndexOp):
     # ----- class and static shape
     __props__ = ("idx_list",)
     in_python = (
-        "a mask, as the number of its true elements is a length; a slice whose step is no constant"
+        "a mask beside other index tensors, which may broadcast; a slice whose step is no constant"
     )
     is_linear = True
     __str__ = IndexOp.__str__
@@ -428,9 +428,9 @@ class AdvancedSubtensor(IndexOp):
         x, *indices = inputs
         layout = self.layout(node.inputs)
         parts = lower_slices(b, x, layout, indices)
-        if parts is None or has_number_as_mask(layout, indices):
+        if parts is None or has_other_masks(layout, node.inputs[1:]):
             return NotImplemented
-        tensors, axes = lower_tensors(b, x, layout, indices)
+        tensors, axes = lower_tensors(b, x, layout, indices, node.inputs[1:])
         for (e, axis), part in zip(layout.slices, parts):
             x = x if e == FULL else b.slice(x, axis, *part)
         return b.permute(b.gather(x, tensors, axes), layout.order())
@@ -503,16 +503,26 @@ def lower_slices(
     return known if len(known) == len(parts) else None
 
 
-def has_number_as_mask(layout: Layout, indices: Sequence[Value]) -> bool:
-    """Whether an index is a single bool, which selects along no axis."""
-    found = [indices[p] for p in layout.positions]
-    return any(i.dtype == "bool" and i.ndim == 0 for i in found)
+def has_other_masks(layout: Layout, given: Sequence[Variable]) -> bool:
+    """Whether there is a mask that does not select along axes alone.
+
+    A single bool selects along no axis.  If a mask has one true element, its position broadcasts
+    against other index tensors.
+    """
+    found: list[Any] = [given[p] for p in layout.positions]
+    masks = [i for i in found if i.type.dtype == "bool"]
+    if all(isinstance(i, Constant) for i in masks) and all(i.type.ndim for i in masks):
+        return False
+    return any(i.type.ndim == 0 for i in masks) or sum(i.type.ndim > 0 for i in found) > 1
 
 
 def lower_tensors(
-    b: Builder[V], x: V, layout: Layout, indices: Sequence[V]
+    b: Builder[V], x: V, layout: Layout, indices: Sequence[V], given: Sequence[Variable]
 ) -> tuple[list[V], list[int]]:
-    """Integer positions, and the axes of ``x`` that they index; masks become positions."""
+    """Integer positions, and the axes of ``x`` that they index; masks become positions.
+
+    ``given`` are the variables of the indices: of a constant mask the positions are constants.
+    """
     tensors: list[V] = []
     axes: list[int] = []
     for p, axis in zip(layout.positions, layout.axes):
@@ -521,7 +531,12 @@ def lower_tensors(
             for k, n in enumerate(b.shape(indices[p]), start=axis):
                 message = f"The mask does not fit axis {k}"
                 b.check(b.length(x, k), "==", n, message, is_position=True)
-            found = lower_true_positions(b, indices[p])
+            mask = given[p]
+            found = (
+                [b.const(places) for places in np.nonzero(mask.data)]
+                if isinstance(mask, Constant)
+                else lower_true_positions(b, indices[p])
+            )
         tensors += found
         axes += range(axis, axis + len(found))
     return tensors, axes
@@ -674,7 +689,7 @@ class AdvancedIncSubtensor(IndexOp):
             return NotImplemented
         if self._is_select(layout, y, indices):
             return self._lower_select(node, b, layout, y, inputs)
-        if has_number_as_mask(layout, indices):
+        if has_other_masks(layout, node.inputs[2:]):
             return NotImplemented
         if self.ignore_duplicates and not all(indices[p].dtype == "bool" for p in layout.positions):
             return NotImplemented
@@ -684,7 +699,7 @@ class AdvancedIncSubtensor(IndexOp):
         order, rank = layout.order(), layout.index_ndim
         wanted = [*range(rank), *(rank + k for k in cut + whole)]
         y = b.permute(y, [order.index(k) for k in wanted])
-        tensors, tensor_axes = lower_tensors(b, x, layout, indices)
+        tensors, tensor_axes = lower_tensors(b, x, layout, indices, node.inputs[2:])
         for _ in cut:
             tensors = [b.expand(i, i.ndim) for i in tensors]
         for k, axis in enumerate(cut):
