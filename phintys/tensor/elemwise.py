@@ -295,6 +295,20 @@ class Elemwise(Op):
             **kwargs: Any,
         ) -> TensorVariable: ...
 
+    def outer(self, x: TensorLike, y: TensorLike) -> TensorVariable:
+        """The function of each element of ``x`` and each of ``y``: the axes of ``x`` come first.
+
+        TypeError if it is no function of two numbers.
+
+        >>> import phintys.tensor as pt
+        >>> pt.add.outer([1, 2], [10, 20]).eval()
+        array([[11, 21],
+               [12, 22]])
+        """
+        x, y = as_tensor_variable(x), as_tensor_variable(y)
+        self.scalar_op.check_arity(2)
+        return self(dimshuffle(x, *range(x.type.ndim), *["x"] * y.type.ndim), y)
+
     def make_node(self, *inputs: TensorLike) -> Apply:
         args: Sequence[Any] = inputs  # `Apply` checks that they are variables
         out_types = self._memo[config.floatX, *[getattr(x, "type", None) for x in inputs]]
