@@ -7,7 +7,6 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 from phintys.graph.op import Op
-from phintys.planned import Planned
 from phintys.scalar.op import TABLE, ScalarOp
 
 #: the packages that define ops
@@ -24,7 +23,7 @@ def op_classes() -> list[type[Op]]:
     stack: list[type[Op]] = [Op]
     while stack:
         for cls in stack.pop().__subclasses__():
-            if cls.__module__.startswith("phintys.") and not issubclass(cls, (ScalarOp, Planned)):
+            if cls.__module__.startswith("phintys.") and not issubclass(cls, ScalarOp):
                 stack.append(cls)
                 classes.append(cls)
     return sorted(set(classes), key=lambda cls: cls.__name__)

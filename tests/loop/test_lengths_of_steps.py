@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -130,6 +128,8 @@ def test_collected_rows_of_a_loop_that_ends_early(mode):
 def test_collected_rows_of_different_lengths_are_an_error(mode):
     m = pt.dmatrix("m")
     f = phintys.function([m], looped(part, sequences=m), mode=mode)
-    text = "The result of step 1 for output 0 of .* has shape (1,); the rows before it have shape (2,)"
-    with pytest.raises(ShapeError, match=re.escape(text).replace(r"\.\*", ".*")):
+    text = (
+        r"The result of step 1 for output 0 of .* has shape \(1,\); .* before it have shape \(2,\)"
+    )
+    with pytest.raises(ShapeError, match=text):
         f([[2.0, 5.0], [1.0, 5.0]])
