@@ -4,6 +4,7 @@
 ``import pytensor`` finds.
 ``python -m phintys cache COMMAND``, or ``phintys-cache COMMAND``, lists and removes the compiled
 code that is kept on disk.
+``python -m phintys native`` lists the ops that compiled functions compute in Python, and why.
 ``python -m phintys check_blas [N]`` times products of N x N matrices.
 ``python -m phintys check_threads [N]`` times a function of N elements, in one and in all threads.
 """
@@ -157,6 +158,16 @@ def check_threads(n: int = 1_000_000) -> int:
     return 0
 
 
+def native() -> int:
+    """Print the ops for which mode FAST_RUN calls Python, and the reasons.  Returns 0."""
+    from phintys.show.in_python import ops_in_python
+
+    print("Mode FAST_RUN calls Python for these ops; where a reason names cases, for these cases:")
+    for name, reason in ops_in_python():
+        print(f"{name:30s} {reason}")
+    return 0
+
+
 def _list() -> int:
     """Print the files of the cache, the least recently used first."""
     from phintys.backends.code_cache import entries
@@ -214,14 +225,16 @@ def cache(arguments: list[str] | None = None) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run the command that ``arguments`` names; return the exit status, 2 for an unknown one."""
-    if arguments == ["doctor"]:
-        return doctor()
+    reports = {"doctor": doctor, "native": native}
+    if len(arguments) == 1 and arguments[0] in reports:
+        return reports[arguments[0]]()
     if arguments[:1] == ["cache"]:
         return cache(arguments[1:])
     checks = {"check_blas": check_blas, "check_threads": check_threads}
     if arguments and arguments[0] in checks and all(n.isdecimal() for n in arguments[1:2]):
         return checks[arguments[0]](*map(int, arguments[1:2]))
-    print("usage: python -m phintys doctor | cache COMMAND | check_blas [N] | check_threads [N]")
+    commands = "doctor | native | cache COMMAND | check_blas [N] | check_threads [N]"
+    print(f"usage: python -m phintys {commands}")
     return 2
 
 

@@ -8,6 +8,7 @@ lowered again.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -20,7 +21,10 @@ from phintys.compile.callable import Function, Maker
 from phintys.compile.failure import explain_failure
 from phintys.graph.collection import collection_paused
 from phintys.graph.shared import Container
+from phintys.lowering.in_python import calls_of_python
 from phintys.memo import Memo
+
+_logger = logging.getLogger(__name__)
 
 #: the code of the last 16 to 32 functions, or of fewer if it takes more than 16 to 32 MB
 _recent: Memo[str, Artifact] = Memo(16, "compiled code", weigh=lambda code: 1 + code.size / 2**20)
@@ -41,7 +45,16 @@ def make_native(
     backend.bind(artifact, f, [c.storage for c in containers], names if is_direct else [])
     if maker.spec.kept and f.arguments.is_permuted:
         f.__class__ = _converting_class(cls)
+    if _logger.isEnabledFor(logging.INFO):
+        _log_calls_of_python(maker)
     return f
+
+
+def _log_calls_of_python(maker: Maker) -> None:
+    """Log the ops that a function computes in Python, and why; the graph is lowered if need be."""
+    what = maker.name or "A function"
+    for call in calls_of_python(maker.program):
+        _logger.info("%s computes %s in Python: %s.", what, call, call.reason)
 
 
 @cache

@@ -37,6 +37,7 @@ class OnDemand(HasInnerGraph, Op):
     # ----- class and static shape
     __props__ = ("fgraph",)
     not_differentiable = "functions are differentiated before it is introduced"
+    in_python = "it is computed when a lazy op asks for it"
 
     def __init__(self, fgraph: FrozenFunctionGraph, origins: Sequence[Any] = ()) -> None:
         self.fgraph, self.origins = fgraph, origins

@@ -9,7 +9,7 @@ that makes values, and documents each method, is in ``lowering/builder.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -377,10 +377,21 @@ class Builder(Protocol[V]):
         """The results of a Python function, with their dtypes and static lengths."""
         ...
 
-    def inner(self, fgraph: Any, arguments: Sequence[V | Window[V]], fixed: bool = True) -> Any:
+    def inner(
+        self,
+        fgraph: Any,
+        arguments: Sequence[V | Window[V]],
+        fixed: bool = True,
+        same: Mapping[int, int] | None = None,
+        appended: Mapping[int, Callable[..., Any]] | None = None,
+    ) -> Any:
         """The Program of an inner graph, for `loop` and `branch`; a window stands for its rows.
 
-        ``fixed``: whether the lengths of its results must be those of known lengths.
+        ``fixed``: whether the lengths of its results must be those of known lengths.  ``same``:
+        outputs, by number, and the inputs of the graph whose lengths they have.  The Program checks
+        lengths that follow from nothing else.  ``appended``: outputs for each of which the Program
+        has an object as input and output instead, before the others; the function returns the
+        next object, of the one given and the output.
         """
         ...
 

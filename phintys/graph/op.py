@@ -52,6 +52,9 @@ class Op(OlderInterface, MetaObject):
         called only if some output is continuous and has, or depends on, a derivative.
     not_differentiable
         why no derivative passes the op; empty if one does.  The documentation lists the reasons.
+    in_python
+        why compiled functions call `perform`: for all nodes, or for those that the text names;
+        empty if they never do.  ``python -m phintys native`` lists the reasons.
     is_variadic
         whether the op is an associative operation on any number of inputs
     commutative
@@ -76,6 +79,7 @@ class Op(OlderInterface, MetaObject):
     is_linear: bool = False
     handles_missing: bool = True
     not_differentiable: str = ""
+    in_python: str = ""
     is_variadic: bool = False
     commutative: bool = False
     has_undefined_values: bool = False

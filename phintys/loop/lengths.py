@@ -125,7 +125,7 @@ def loop_shapes(s: ShapeContext, op: Any, shapes: Sequence[Shape]) -> list[Shape
     steps = s.value(0)
     s.check(steps, ">=", 0, "The number of steps is negative", early=True)
     info: ScanInfo = op.info
-    known = _outer_lengths(op, shapes)
+    known = outer_lengths(op, shapes)
     results: list[Shape] = []
     executed = s.unknown() if info.as_while else steps
     buffers = iter(zip(info.tap_array, (*info.mit_mot_out_slices, *[()] * len(shapes))))
@@ -166,7 +166,7 @@ KINDS = {
 }
 
 
-def _outer_lengths(op: Any, shapes: Sequence[Shape]) -> list[Partial]:
+def outer_lengths(op: Any, shapes: Sequence[Shape]) -> list[Partial]:
     """The lengths of what a step computes, as functions of those of the inputs of the loop."""
     known: dict[Dim, Dim] = {}
     symbols = input_dims(op.fgraph.inputs)

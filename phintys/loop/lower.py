@@ -17,8 +17,10 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.labels import labelled
 from phintys.graph.variable import Apply
 from phintys.loop.arguments import Group, groups
+from phintys.loop.collected import append, first_rows, stacked
 from phintys.loop.info import ScanInfo
-from phintys.loop.labels import step_label
+from phintys.loop.labels import result_label, step_label
+from phintys.loop.lengths import outer_lengths
 
 
 class Buffer(NamedTuple, Generic[V]):
@@ -103,7 +105,10 @@ class _Loop(Generic[V]):
     """The body, the loop and its results.
 
     The body takes states, rows of windows and constants, and gives the next states first.
+    ``number`` maps inner outputs to those of the body.
     """
+
+    number: dict[int, int]
 
     def __init__(
         self,
@@ -123,38 +128,87 @@ class _Loop(Generic[V]):
         self.read = [g for g, _ in pairs]
         constants = [g for g in groups(op.info) if g.kind == "non_seq"]
         self.constants = [inputs[g.outer_input] for g in constants]
+        self.values = [x.value for x in self.states if x.value is not None]
+        self.inputs = inputs
         given = [g.inner_inputs for g in (*(x.group for x in self.states), *self.read, *constants)]
         self.order = [k for numbers in given for k in numbers]
 
     def results(self) -> list[V]:
-        b, fgraph = self.b, self.op.thawed()
-        first = [x.group.inner_outputs[0] for x in self.states]
+        """The results of the loop: of all buffers, outputs and states."""
+        body = self.body([])
+        collected = [x for x, fixed in zip(self.outputs, self.written(body.fixed)) if not fixed]
+        return self.results_of(self.body(collected) if collected else body, collected)
+
+    def body(self, collected: list[Buffer[V]]) -> Any:
+        """The Program of a step; rows of ``collected`` outputs are appended to objects.
+
+        Its outputs are those objects, the next states, and the other inner outputs in their order.
+        """
+        fgraph = self.op.thawed()
+        first = [x.group.inner_outputs[0] for x in (*collected, *self.states)]
         rest = [k for k in range(len(fgraph.outputs)) if k not in first]
-        number = {k: place for place, k in enumerate([*first, *rest])}
+        self.number = {k: place for place, k in enumerate([*first, *rest])}
         step = FunctionGraph(
             [fgraph.inputs[k] for k in self.order],
-            [fgraph.outputs[k] for k in number],
+            [fgraph.outputs[k] for k in self.number],
             clone=False,
         )
-        values = [x.value for x in self.states if x.value is not None]
         with labelled(fgraph.inputs, partial(step_label, self.node)):
-            body = b.inner(step, [*values, *self.windows, *self.constants])
+            return self.b.inner(
+                step,
+                [*self.values, *self.windows, *self.constants],
+                fixed=bool(collected),
+                same=self.kept_lengths(),
+                appended=dict.fromkeys(range(len(collected)), append),
+            )
+
+    def written(self, found: Sequence[Any]) -> list[Any]:
+        """What is ``found`` of the outputs of the body, for those that have no first values."""
+        return [found[self.number[x.group.inner_outputs[0]]] for x in self.outputs]
+
+    def kept_lengths(self) -> dict[int, int]:
+        """Outputs of the body whose lengths are those of an input: states and rows keep them."""
+        kept = [x.group for x in self.buffers if x.value is not None and x.group.inner_inputs]
+        return {
+            self.number[k]: self.order.index(g.inner_inputs[0])
+            for g in kept
+            for k in g.inner_outputs
+        }
+
+    def results_of(self, body: Any, collected: list[Buffer[V]]) -> list[V]:
+        """The results of the loop over a body."""
+        b = self.b
+        written = [x for x in self.outputs if x not in collected]
         windows = [*self.windows]
-        for x in self.outputs:
-            k = x.group.inner_outputs[0]
-            rows = b.empty(body.dtypes[number[k]], (x.rows, *body.shapes[number[k]]))
-            windows.append(Window(rows, (), ((0, k),)))
+        for x in written:
+            place = self.number[x.group.inner_outputs[0]]
+            rows = b.empty(body.dtypes[place], (x.rows, *body.shapes[place]))
+            windows.append(Window(rows, (), ((0, x.group.inner_outputs[0]),)))
         windows = [
-            w._replace(writes=tuple([(offset, number[k]) for offset, k in w.writes]))
+            w._replace(writes=tuple([(offset, self.number[k]) for offset, k in w.writes]))
             for w in windows
         ]
-        until = number[len(number) - 1] if self.op.info.as_while else None
-        found = b.loop(self.steps, body, values, windows, self.constants, until)
+        until = self.number[len(self.number) - 1] if self.op.info.as_while else None
+        objects = [
+            first_rows(b, x.rows, partial(result_label, self.node, x.group)) for x in collected
+        ]
+        found = b.loop(self.steps, body, [*objects, *self.values], windows, self.constants, until)
         executed = b.item(found.count) if self.op.info.as_while else self.steps
-        last = dict(zip([x.group for x in self.states], found.states))
-        made = [*self.read, *(x.group for x in self.outputs)]
+        states = iter(found.states)
+        stacked = {x.group: self.stacked(x, next(states)) for x in collected}
+        last = dict(zip([x.group for x in self.states], states))
+        made = [*self.read, *(x.group for x in written)]
         last.update(zip(made, found.windows))
-        return [self.result(x, last[x.group], executed) for x in self.buffers]
+        return [
+            stacked[x.group] if x in collected else self.result(x, last[x.group], executed)
+            for x in self.buffers
+        ]
+
+    def stacked(self, x: Buffer[V], rows: V) -> V:
+        """The array of a collected output."""
+        k = x.group.inner_outputs[0]
+        lengths = outer_lengths(self.op, [self.b.shape(v) for v in self.inputs])[k]
+        return stacked(self.b, rows, self.op.fgraph.outputs[k].type.dtype, lengths)
 
     def result(self, x: Buffer[V], last: V, executed: Dim) -> V:
         """The result of a buffer, output or state, from its value after the loop."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from phintys.errors import ShapeError
 from phintys.loop.arguments import Group, groups
+from phintys.loop.collected import different_rows
 from phintys.loop.info import ScanInfo
 
 Step = Callable[[Sequence[Any]], Sequence[Any]]
@@ -45,10 +46,8 @@ class Buffer:
             self.array = np.empty((self.length, *rows[0].shape), rows[0].dtype)
         for k, row in zip(self.writes, rows):
             if row.shape != self.array.shape[1:]:
-                raise ShapeError(
-                    f"The result of step {t} for {self.name()} has shape {row.shape}; the rows "
-                    f"before it have shape {self.array.shape[1:]}."
-                )
+                before = self.array.shape[1:]
+                raise ShapeError(different_rows(self.name(), t, row.shape, before))
             self.array[(t + k) % self.length] = row
 
     def result(self, executed: int) -> np.ndarray | None:

@@ -16,7 +16,7 @@ integers.  Two lengths that must be equal, and cannot be proven equal, are compa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from phintys.dims import ONE, ZERO, Dim, DimLike, dim_max, dim_min
@@ -392,12 +392,23 @@ class Builder(ArrayBuilder):
 
     # ---------------------------------------------------------------- control flow
     def inner(
-        self, fgraph: Any, arguments: Sequence[Value | Window[Value]], fixed: bool = True
+        self,
+        fgraph: Any,
+        arguments: Sequence[Value | Window[Value]],
+        fixed: bool = True,
+        same: Mapping[int, int] | None = None,
+        appended: Mapping[int, Callable[..., Any]] | None = None,
     ) -> Inner:
         """The Program of an inner graph whose inputs have the dtypes and shapes of ``arguments``.
 
-        A `Window` stands for the rows that it passes to the body of a loop.  Raises `NotNative` if
-        it is to be ``fixed``, and the lengths of its outputs are not determined by those.
+        A `Window` stands for the rows that it passes to the body of a loop.  ``same`` says of
+        outputs, by number, which input of the graph has the same lengths: they are checked if they
+        are known only within the graph.  Raises `NotNative` if it is to be ``fixed``, and lengths
+        of other outputs are known only within it.
+
+        ``appended`` has functions for outputs, by number: ``function(object, output)`` returns a
+        tuple with the next object.  The Program takes these objects first, and returns the next
+        ones first, instead of the outputs.
         """
         types: list[tuple[str | None, Shape]] = []
         for v in arguments:
@@ -405,13 +416,13 @@ class Builder(ArrayBuilder):
                 types += [(v.value.dtype, self.shape(v.value)[1:])] * len(v.reads)
             else:
                 types.append((v.dtype, self.shape(v)))
-        inner = self.lower_inner(fgraph, types)
+        inner = self.lower_inner(fgraph, types, same or {}, appended or {})
         if fixed and not all(inner.fixed):
             raise NotNative("a length of an inner graph is known only within it")
         return inner
 
-    #: set by ``from_graph``: (fgraph, dtypes and shapes of arguments) -> Inner
-    lower_inner: Callable[[Any, Sequence[tuple[str | None, Shape]]], Inner]
+    #: set by ``from_graph``: (fgraph, dtypes and shapes of arguments, same, appended) -> Inner
+    lower_inner: Callable[..., Inner]
 
     def loop(
         self,

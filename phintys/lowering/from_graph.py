@@ -6,7 +6,7 @@ do not support, becomes a `Python` step that calls ``perform``.  No op and no ty
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from phintys.dims import Dim
@@ -23,9 +23,10 @@ from phintys.graph.type import Part, Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, Inner, NotNative
+from phintys.lowering.in_python import reason_of
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
-from phintys.lowering.shapes import broadcasts_hidden_ones
+from phintys.lowering.shapes import ClaimedShapes, broadcasts_hidden_ones
 from phintys.lowering.spec import verify
 from phintys.lowering.strips import form_strips
 from phintys.lowering.values import Composite, Shape, Value
@@ -74,9 +75,15 @@ def lower_graph(
     return _planned(assemble(builder, outputs, update_targets, n_arguments))
 
 
-def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
+def lower_inner(
+    fgraph: Any,
+    arguments: Sequence[tuple[str | None, Shape]],
+    same: Mapping[int, int],
+    appended: Mapping[int, Callable[..., Any]],
+) -> Inner:
     """The Program of an op's inner graph, a FunctionGraph; see `Builder.inner`."""
     lowering, fgraph = GraphLowering(), expanded(fgraph)
+    objects = [lowering.builder.input(None, (), "") for _ in appended]
     outer: dict[Dim, Dim] = {}
     for variable, (dtype, shape) in zip(fgraph.inputs, arguments, strict=True):
         value = lowering.builder.input(dtype, [d.value for d in shape], variable.name or "")
@@ -85,6 +92,15 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
     outputs = lowering.run(fgraph)
     spelled_out = lowering.builder.long_lengths.spelled_out
     shapes = [tuple(map(spelled_out, lowering.builder.shape(v))) for v in outputs]
+    for k, number in same.items():
+        shapes[k] = lowering.assumed(shapes[k], lowering.values[fgraph.inputs[number]].shape, outer)
+    grown = [
+        lowering.builder.python(append, [x, outputs[k]], [(None, ())], "collect")[0]
+        for x, (k, append) in zip(objects, appended.items())
+    ]
+    rest = [k for k in range(len(outputs)) if k not in appended]
+    outputs = [*grown, *(outputs[k] for k in rest)]
+    shapes = [*[()] * len(grown), *(shapes[k] for k in rest)]
     fixed = tuple(all(d.symbols() <= outer.keys() for d in shape) for shape in shapes)
     program = _planned(assemble(lowering.builder, outputs), inner=True)
     found = tuple(
@@ -189,6 +205,18 @@ class GraphLowering:
         copy = variable.type.copy_value
         return self.builder.python(lambda x: (copy(x),), [value], [(None, ())], "copy")[0]
 
+    def assumed(self, found: Shape, wanted: Shape, known: Container[Dim]) -> Shape:
+        """Lengths, of which those that are not ``known`` are checked to be the ``wanted`` ones."""
+        if len(found) != len(wanted):
+            return found
+        lengths: list[Dim] = []
+        for axis, (d, n) in enumerate(zip(found, wanted)):
+            is_known = all(symbol in known for symbol in d.symbols())
+            if not is_known:
+                self.builder.check(d, "==", n, f"axis {axis} of a state has another length")
+            lengths.append(d if is_known else n)
+        return tuple(lengths)
+
     def node(self, node: Apply) -> None:
         """Lower one node."""
         if self.with_origins:
@@ -275,7 +303,23 @@ class GraphLowering:
         prepare(node)
         given = [v for v in node.inputs if not isinstance(v, Constant)]
         outputs = [array_type(v.type) or (None, ()) for v in node.outputs]
-        return self.builder.python(Perform(node), [self.value(v) for v in given], outputs, str(op))
+        args = [self.value(v) for v in given]
+        results = self.builder.python(Perform(node), args, outputs, str(op))
+        if op.shape_rule is not None and all(len(v.type.parts) == 1 for v in node.inputs):
+            self._check_claims(node, results)
+        return results
+
+    def _check_claims(self, node: Apply, results: Sequence[Value]) -> None:
+        """Check that the results of a `Python` step have the lengths that the shape rule says.
+
+        They are lengths of this Program then, and known before the step runs.
+        """
+        shapes = ClaimedShapes(self.builder, node, [self.value(v) for v in node.inputs]).claimed()
+        for value, lengths in zip(results, shapes):
+            for axis, n in enumerate(lengths):
+                if n is not None and value.dtype is not None:
+                    message = f"{node.op}: axis {axis} of the result has not the length it should"
+                    self.builder.check(value.shape[axis], "==", n, message)
 
 
 def _is_copied(type_: Type[Any]) -> bool:
@@ -284,10 +328,14 @@ def _is_copied(type_: Type[Any]) -> bool:
 
 
 class Perform:
-    """Calls ``perform`` of a node: takes its inputs that are not constants, returns a tuple."""
+    """Calls ``perform`` of a node: takes its inputs that are not constants, returns a tuple.
+
+    ``reason`` says why it is called.
+    """
 
     def __init__(self, node: Apply):
         self.node = node
+        self.reason = reason_of(node.op)
         self.template = [v.data if isinstance(v, Constant) else None for v in node.inputs]
         self.positions = [i for i, v in enumerate(node.inputs) if not isinstance(v, Constant)]
         self.types = [array_type(v.type) for v in node.outputs]

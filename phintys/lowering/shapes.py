@@ -74,8 +74,23 @@ class LoweredShapes(ShapeContext):
 
     def _check_known(self, lengths: Iterable[Dim]) -> None:
         """Raise `NotNative` if a length is known only when the result is computed."""
-        if any(key[0] == "unknown" for d in lengths for key in map(_key, d.symbols())):
+        if any(map(_is_unknown, lengths)):
             raise NotNative(f"a length of {self.op} is known only when the result is computed")
+
+
+class ClaimedShapes(LoweredShapes):
+    """The shapes of the results of a node; what the rule requires is not checked."""
+
+    def require(self, wanted: Requirement) -> None:
+        return None
+
+    def claimed(self) -> list[list[Dim | None]]:
+        """The lengths of the results, None where they are known only when the result is."""
+        return [[None if _is_unknown(d) else d for d in shape] for shape in self.run()]
+
+
+def _is_unknown(d: Dim) -> bool:
+    return any(_key(symbol)[0] == "unknown" for symbol in d.symbols())
 
 
 def broadcasts_hidden_ones(node: Apply, given: Sequence[Value], builder: ArrayBuilder) -> bool:

@@ -25,6 +25,7 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
+from phintys.scalar.in_python import REASONS
 from phintys.scalar.native import (
     COMPUTED_IN,
     INSTRUCTIONS,
@@ -653,6 +654,7 @@ def define(base: type[ScalarOp], cls: str, name: str, doc: str, **fields: Any) -
         value = fields.pop(key)
         body[key] = staticmethod(value) if key in _PLAIN and callable(value) else value
     body.setdefault("function", f"numpy.{name}")
+    body["in_python"] = REASONS.get(name, "")
     body["facts"] = fields
     metaclass: Any = type(base)
     made = metaclass(cls, (base,), body)

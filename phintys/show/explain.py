@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from phintys.lowering.in_python import InPython, calls_of_python, nested_programs
+from phintys.lowering.program import Kernel, Program
+
 WIDTH = 98
 
 
@@ -26,9 +29,12 @@ class Explanation:
     steps
         kind of step of the Program -> number; empty for backends without a Program
     kernels
-        the loops and instructions of each kernel, as text
+        the loops and instructions of each kernel, as text; of those inside of loops and branches,
+        the text begins with ``each step: ``, ``if true: `` or ``if false: ``
     python_ops
-        the ops that run through ``perform``
+        the ops that run through ``perform``, with the same beginnings
+    python_reasons
+        why they do, for each of them
     storages
         the bytes of each buffer for temporaries, as text in terms of lengths
     milliseconds
@@ -42,6 +48,7 @@ class Explanation:
     steps: dict[str, int]
     kernels: list[str]
     python_ops: list[str]
+    python_reasons: list[str]
     storages: list[str]
     milliseconds: dict[str, float]
 
@@ -54,7 +61,8 @@ class Explanation:
             counts = ", ".join(f"{n} {k}" for k, n in self.steps.items())
             lines.append(f"program    {counts or 'no steps'}")
         lines += [f"  kernel   {k}" for k in self.kernels]
-        lines += [f"  python   {op}" for op in self.python_ops]
+        reasons = zip(self.python_ops, self.python_reasons, strict=True)
+        lines += [f"  python   {op}: {reason}" for op, reason in reasons]
         if self.storages:
             sizes = Counter(self.storages)
             shown = ", ".join(f"{n} of {s}" if n > 1 else s for s, n in sizes.items())
@@ -78,14 +86,13 @@ def explain(f: Any) -> Explanation:
     times = {k: 1e3 * v for k, v in maker.times.items()}
     steps: dict[str, int] = {}
     kernels: list[str] = []
-    python_ops: list[str] = []
+    calls: list[InPython] = []
     storages: list[str] = []
     if program is not None:
-        name = _lengths(program)
         steps = dict(Counter(type(s).__name__ for s in program.steps))
-        kernels = [_kernel(s, name) for s in program.steps if type(s).__name__ == "Kernel"]
-        python_ops = [s.name for s in program.steps if type(s).__name__ == "Python"]
-        storages = [size.render(name) for size in program.storages]
+        kernels = [text for place, p in nested_programs(program) for text in _kernels(place, p)]
+        calls = calls_of_python(program)
+        storages = [size.render(_lengths(program)) for size in program.storages]
     return Explanation(
         maker.linker.name,
         getattr(f, "loader", ""),
@@ -93,10 +100,16 @@ def explain(f: Any) -> Explanation:
         len(maker.graph.apply_nodes),
         steps,
         kernels,
-        python_ops,
+        [str(call) for call in calls],
+        [call.reason for call in calls],
         storages,
         times,
     )
+
+
+def _kernels(place: str, program: Program) -> list[str]:
+    name = _lengths(program)
+    return [place + _kernel(s, name) for s in program.steps if isinstance(s, Kernel)]
 
 
 def _kernel(k: Any, name: Callable[[Any], str]) -> str:

@@ -52,6 +52,7 @@ from phintys.tensor.shape import *
 from phintys.tensor.shared import TensorSharedVariable
 from phintys.tensor.sort import *
 from phintys.tensor.special import *
+from phintys.tensor.stacks import *
 from phintys.tensor.static import *
 from phintys.tensor.statistics import *
 from phintys.tensor.tensordot import *

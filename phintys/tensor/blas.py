@@ -21,6 +21,7 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, TensorLike
+from phintys.tensor.complex_products import lower_complex_product
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.dot import matrix_product, outer
 from phintys.tensor.elemwise import cast, functions
@@ -153,9 +154,9 @@ class BlasOp(Op):
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         v = self.named(inputs)
-        if v["x"].dtype not in ("float32", "float64"):
-            return NotImplemented
         b.result_shapes(node, *inputs)
+        if dtypes.is_complex(str(v["x"].dtype)):
+            return self._lower_complex(b, v)
         alpha, beta = (1.0 if v[role] is None else v[role] for role in ("alpha", "beta"))
         return self.lower_product(b, v["x"], v["y"], v["z"], alpha, beta)
 
@@ -163,6 +164,26 @@ class BlasOp(Op):
         self, b: Builder[V], x: V, y: V, z: V | None, alpha: float | V, beta: float | V
     ) -> V:
         return b.gemm(x, y, z, alpha, beta)
+
+    def _lower_complex(self, b: Builder[V], v: dict[str, Any]) -> V:
+        """The result for complex numbers: the product, then what is added, elementwise."""
+        out = self.lower_complex_product(b, v["x"], v["y"])
+        z, alpha, beta = v["z"], v["alpha"], v["beta"]
+        if alpha is not None:
+            out = b.map(lambda n, a, p: n.mul(a, p), alpha, out)
+        if z is None:
+            return out
+        if beta is None:
+            return b.map(lambda n, p, z: n.add(p, z), out, z)
+        return b.map(
+            lambda n, p, z, c: n.select(n.eq(c, n.const(0, c)), p, n.add(p, n.mul(c, z))),
+            out,
+            z,
+            beta,
+        )
+
+    def lower_complex_product(self, b: Builder[V], x: V, y: V) -> V:
+        return lower_complex_product(b, x, y, (self.ranks[0] == 1, self.ranks[1] == 1))
 
     def __str__(self) -> str:
         return type(self).__name__
@@ -231,6 +252,9 @@ class Ger(AddingOp):
     ) -> V:
         assert z is not None
         return b.ger(z, x, y, alpha)
+
+    def lower_complex_product(self, b: Builder[V], x: V, y: V) -> V:
+        return b.map(lambda n, x, y: n.mul(x, y), b.expand(x, 1), b.expand(y, 0))
 
 
 class Gemm(AddingOp):

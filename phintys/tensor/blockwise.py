@@ -117,6 +117,11 @@ class Blockwise(Op):
         self.destroyed = tuple(sorted((o, tuple(i)) for o, i in self.destroy_map.items()))
         self._memo: Memo[Any, tuple[str, ...]] = Memo(32, "dtypes of results")
 
+    @property
+    def in_python(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        missing = self.core_op.lower_batched is None
+        return self.core_op.in_python or ("the op of one item has no lowering" if missing else "")
+
     def make_node(self, *inputs: TensorLike) -> Apply:
         args = [as_tensor_variable(x) for x in inputs]
         if len(args) != len(self.inputs_sig):

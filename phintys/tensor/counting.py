@@ -55,6 +55,7 @@ class Unique(Op):
 
     # ----- class and static shape
     __props__ = ("return_index", "return_inverse", "return_counts", "axis")
+    in_python = "the number of its results is known when they are computed"
     handles_missing = False
 
     def __init__(

@@ -33,6 +33,7 @@ class CumOp(Op):
 
     # ----- class and static shape
     __props__ = ("axis", "mode")
+    in_python = "products of complex numbers: NumPy computes them"
     handles_missing = False
 
     def __init__(self, axis: int | None = None, mode: str = "add") -> None:

@@ -48,6 +48,7 @@ class Print(Op):
 
     # ----- class and static shape
     __props__ = ("message", "attrs", "global_fn")
+    in_python = "it calls a function of the user, or prints"
     view_map = {0: [0]}
 
     def __init__(
@@ -101,6 +102,7 @@ class PdbBreakpoint(Op):
 
     # ----- class and static shape
     __props__ = ("name",)
+    in_python = "it starts Python's debugger"
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -15,6 +15,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, DTypeLike, TensorLike
 from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.complex_products import lower_complex_product
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import (
     cast,
@@ -121,7 +122,7 @@ class Dot(Op):
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, y = (b.cast(v, node.outputs[0].type.dtype) for v in inputs)
-        if x.ndim == y.ndim == 1:
+        if x.ndim == y.ndim == 1 or dtypes.is_complex(str(x.dtype)):
             return self.lower_batched(node, b, x, y)
         return b.matmul(x, y)
 
@@ -129,6 +130,8 @@ class Dot(Op):
         """The products of batches of vectors and matrices, for `Blockwise`."""
         x, y = (b.cast(v, node.outputs[0].type.dtype) for v in inputs)
         x0, y0 = node.inputs
+        if dtypes.is_complex(str(x.dtype)):
+            return lower_complex_product(b, x, y, (x0.type.ndim == 1, y0.type.ndim == 1))
         if x0.type.ndim == y0.type.ndim == 2:
             return b.gemm(x, y)
         # one loop over all matrices: a BLAS call for each would cost more than it saves

@@ -278,6 +278,10 @@ class Elemwise(Op):
         return self.scalar_op
 
     @property
+    def in_python(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.scalar_op.in_python
+
+    @property
     def commutative(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return bool(self.scalar_op.commutative)
 
@@ -290,6 +294,20 @@ class Elemwise(Op):
             return_list: Literal[False] = False,
             **kwargs: Any,
         ) -> TensorVariable: ...
+
+    def outer(self, x: TensorLike, y: TensorLike) -> TensorVariable:
+        """The function of each element of ``x`` and each of ``y``: the axes of ``x`` come first.
+
+        TypeError if it is no function of two numbers.
+
+        >>> import phintys.tensor as pt
+        >>> pt.add.outer([1, 2], [10, 20]).eval()
+        array([[11, 21],
+               [12, 22]])
+        """
+        x, y = as_tensor_variable(x), as_tensor_variable(y)
+        self.scalar_op.check_arity(2)
+        return self(dimshuffle(x, *range(x.type.ndim), *["x"] * y.type.ndim), y)
 
     def make_node(self, *inputs: TensorLike) -> Apply:
         args: Sequence[Any] = inputs  # `Apply` checks that they are variables

@@ -48,6 +48,7 @@ class Fourier(Op):
 
     # ----- class and static shape
     __props__ = ("kind", "axis", "norm")
+    in_python = "NumPy's pocketfft computes the transform"
     is_linear = True
     handles_missing = False
 

@@ -22,6 +22,7 @@ class FromFunctionOp(Op):
 
     __props__ = ("fn", "input_types", "output_types", "shape_function")
     not_differentiable = "the derivative of a Python function is not known"
+    in_python = "it calls a function of the user"
 
     def __init__(
         self,

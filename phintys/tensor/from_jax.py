@@ -47,6 +47,7 @@ class JAXOp(Op):
 
     # ----- class and static shape
     __props__ = ("function", "input_types", "output_types")
+    in_python = "it calls a function of JAX"
     handles_missing = False
 
     def __init__(

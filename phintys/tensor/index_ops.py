@@ -18,6 +18,7 @@ from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
 from phintys.tensor.aliases import Arrays, Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.counted import lower_true_positions
 from phintys.tensor.creation import broadcast_batches
 from phintys.tensor.elemwise import dimshuffle, functions, sum_to, zeros_of
 from phintys.tensor.index_layout import BatchedIndex, Layout
@@ -58,6 +59,7 @@ class Subtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    in_python = "a slice whose step is no constant"
     is_linear = True
     __str__ = IndexOp.__str__
     view_map = {0: [0]}
@@ -382,6 +384,9 @@ class AdvancedSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    in_python = (
+        "a mask beside other index tensors, which may broadcast; a slice whose step is no constant"
+    )
     is_linear = True
     __str__ = IndexOp.__str__
 
@@ -422,15 +427,13 @@ class AdvancedSubtensor(IndexOp):
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, *indices = inputs
         layout = self.layout(node.inputs)
-        if layout.has_mask:
-            return NotImplemented
         parts = lower_slices(b, x, layout, indices)
-        if parts is None:
+        if parts is None or has_other_masks(layout, node.inputs[1:]):
             return NotImplemented
+        tensors, axes = lower_tensors(b, x, layout, indices, node.inputs[1:])
         for (e, axis), part in zip(layout.slices, parts):
             x = x if e == FULL else b.slice(x, axis, *part)
-        out = b.gather(x, [indices[p] for p in layout.positions], layout.axes)
-        return b.permute(out, layout.order())
+        return b.permute(b.gather(x, tensors, axes), layout.order())
 
 
 def advanced_indices(
@@ -498,6 +501,45 @@ def lower_slices(
     parts = [lower_slice(e, dims, b.length(x, axis)) for e, axis in layout.slices]
     known = [part for part in parts if part is not None]
     return known if len(known) == len(parts) else None
+
+
+def has_other_masks(layout: Layout, given: Sequence[Variable]) -> bool:
+    """Whether there is a mask that does not select along axes alone.
+
+    A single bool selects along no axis.  If a mask has one true element, its position broadcasts
+    against other index tensors.
+    """
+    found: list[Any] = [given[p] for p in layout.positions]
+    masks = [i for i in found if i.type.dtype == "bool"]
+    if all(isinstance(i, Constant) for i in masks) and all(i.type.ndim for i in masks):
+        return False
+    return any(i.type.ndim == 0 for i in masks) or sum(i.type.ndim > 0 for i in found) > 1
+
+
+def lower_tensors(
+    b: Builder[V], x: V, layout: Layout, indices: Sequence[V], given: Sequence[Variable]
+) -> tuple[list[V], list[int]]:
+    """Integer positions, and the axes of ``x`` that they index; masks become positions.
+
+    ``given`` are the variables of the indices: of a constant mask the positions are constants.
+    """
+    tensors: list[V] = []
+    axes: list[int] = []
+    for p, axis in zip(layout.positions, layout.axes):
+        found = [indices[p]]
+        if indices[p].dtype == "bool":
+            for k, n in enumerate(b.shape(indices[p]), start=axis):
+                message = f"The mask does not fit axis {k}"
+                b.check(b.length(x, k), "==", n, message, is_position=True)
+            mask = given[p]
+            found = (
+                [b.const(places) for places in np.nonzero(mask.data)]
+                if isinstance(mask, Constant)
+                else lower_true_positions(b, indices[p])
+            )
+        tensors += found
+        axes += range(axis, axis + len(found))
+    return tensors, axes
 
 
 def positions_of_slice(b: Builder[V], first: Dim, step: Dim, length: Dim) -> V:
@@ -645,9 +687,11 @@ class AdvancedIncSubtensor(IndexOp):
         parts = lower_slices(b, x, layout, indices)
         if parts is None:
             return NotImplemented
-        if layout.has_mask:
-            return self._lower_mask(node, b, layout, y, inputs)
-        if self.ignore_duplicates:
+        if self._is_select(layout, y, indices):
+            return self._lower_select(node, b, layout, y, inputs)
+        if has_other_masks(layout, node.inputs[2:]):
+            return NotImplemented
+        if self.ignore_duplicates and not all(indices[p].dtype == "bool" for p in layout.positions):
             return NotImplemented
         cut = [k for k, (e, _) in enumerate(layout.slices) if e != FULL]
         whole = [k for k in range(len(layout.slices)) if k not in cut]
@@ -655,7 +699,7 @@ class AdvancedIncSubtensor(IndexOp):
         order, rank = layout.order(), layout.index_ndim
         wanted = [*range(rank), *(rank + k for k in cut + whole)]
         y = b.permute(y, [order.index(k) for k in wanted])
-        tensors = [indices[p] for p in layout.positions]
+        tensors, tensor_axes = lower_tensors(b, x, layout, indices, node.inputs[2:])
         for _ in cut:
             tensors = [b.expand(i, i.ndim) for i in tensors]
         for k, axis in enumerate(cut):
@@ -663,21 +707,23 @@ class AdvancedIncSubtensor(IndexOp):
             for _ in cut[k + 1 :]:
                 i = b.expand(i, i.ndim)
             tensors.append(i)
-        axes = [*layout.axes, *(layout.slices[k][1] for k in cut)]
+        axes = [*tensor_axes, *(layout.slices[k][1] for k in cut)]
         mode = "set" if self.set_instead_of_inc else "add"
         return b.scatter(x, tensors, axes, y, mode, slices=len(cut))
 
-    def _lower_mask(
+    def _is_select(self, layout: Layout, y: Value, indices: Sequence[Value]) -> bool:
+        """Whether the only index is a mask, along whose axis one value is written."""
+        if not layout.has_mask or len(indices) != 1:
+            return False
+        return y.shape[layout.before].value == 1
+
+    def _lower_select(
         self, node: Apply, b: Builder[V], layout: Layout, y: V, inputs: Sequence[V]
     ) -> V:
         """A write with a single mask and one value along its axis, as an elementwise select."""
-        x, _, *indices = inputs
-        axis, last = layout.before, layout.before + indices[layout.positions[0]].ndim
-        simple = len(indices) == 1 and y.shape[axis].value == 1
-        if not simple:
-            return NotImplemented
+        x, _, mask = inputs
+        axis, last = layout.before, layout.before + mask.ndim
         b.result_shapes(node, *inputs)
-        mask = indices[0]
         y = b.squeeze(y, axis)
         for _ in range(axis, last):
             y = b.expand(y, axis)

@@ -23,6 +23,7 @@ class LoadFromDisk(Op):
 
     __props__ = ("dtype", "shape", "mmap_mode")
     not_differentiable = "its input is the path of a file"
+    in_python = "it reads a file"
 
     def __init__(
         self, dtype: Any, shape: Sequence[int | None], mmap_mode: str | None = None

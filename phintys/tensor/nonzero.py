@@ -7,11 +7,13 @@ from typing import Literal, overload
 import numpy as np
 
 from phintys.errors import RaggedError
+from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.counted import lower_true_positions
 from phintys.tensor.join import stack
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import TensorType, typed_node
@@ -51,6 +53,10 @@ class Nonzero(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         raise RaggedError("The numbers of nonzero elements differ within a batch.")
 
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
+        return lower_true_positions(b, b.cast(inputs[0], "bool"))
+
 
 _nonzero = Nonzero()
 
@@ -65,6 +71,7 @@ class SomeTrue(Op):
     __props__ = ()
     view_map = {0: [0]}
     not_differentiable = "its result is a bool"
+    in_python = "it raises an error that names no lengths"
 
     def make_node(self, mask: TensorLike) -> Apply:
         mask = as_tensor_variable(mask)

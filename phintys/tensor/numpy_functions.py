@@ -16,6 +16,7 @@ from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import axis_of, cast, conjugate, functions
 from phintys.tensor.shape import length, product, shape_tuple
+from phintys.tensor.stacks import column_stack, dstack, hstack, vstack
 from phintys.tensor.variable import TensorVariable
 
 __all__ = [
@@ -272,28 +273,6 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Any:
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """``arr`` followed by ``values``."""
     return concatenate([arr, values], axis)
-
-
-def hstack(tup: Any) -> Any:
-    """Tensors concatenated along the second axis, vectors along the first."""
-    tensors = [pt.atleast_1d(x) for x in tup]
-    return pt.join(0 if tensors[0].type.ndim == 1 else 1, *tensors)
-
-
-def vstack(tup: Any) -> Any:
-    """Tensors concatenated along the first axis; vectors are rows."""
-    return pt.join(0, *(pt.atleast_2d(x) for x in tup))
-
-
-def dstack(tup: Any) -> Any:
-    """Tensors concatenated along the third axis."""
-    return pt.join(2, *(atleast_3d(x) for x in tup))
-
-
-def column_stack(tup: Any) -> Any:
-    """Tensors concatenated along the second axis; vectors are columns."""
-    tensors = [as_tensor_variable(x) for x in tup]
-    return pt.join(1, *(x if x.type.ndim > 1 else pt.atleast_2d(x).T for x in tensors))
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:

@@ -38,6 +38,7 @@ class ProdOthers(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    in_python = "products of polynomials, by NumPy"
 
     def __init__(self, axis: Sequence[int]) -> None:
         self.axis = tuple(axis)

@@ -54,6 +54,7 @@ class ARange(Op):
 
     # ----- class and static shape
     __props__ = ("dtype",)
+    in_python = "a step that is no constant, and bounds of floats: the length is computed by Python"
     handles_missing = False
 
     def __init__(self, dtype: str) -> None:
@@ -129,6 +130,7 @@ class ARangeLength(Op):
     # ----- class and static shape
     __props__ = ()
     not_differentiable = "its result is an integer"
+    in_python = "a step that is no constant"
 
     def make_node(self, start: Variable, stop: Variable, step: Variable) -> Apply:
         return typed_node(self, [start, stop, step], "int64")

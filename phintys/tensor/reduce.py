@@ -414,6 +414,7 @@ class Prod(FixedOpCAReduce):
     """
 
     __props__ = ("axis", "dtype", "acc_dtype", "no_zeros_in_input")
+    in_python = "complex numbers: NumPy computes the products"
     __str__ = CAReduce.__str__
 
     def __init__(
@@ -439,6 +440,7 @@ class ProdWithoutZeros(FixedOpCAReduce):
     """The product over axes of the nonzero elements; 1 if there are none."""
 
     __props__ = ("axis", "dtype", "acc_dtype")
+    in_python = "complex numbers: NumPy computes the products"
     __str__ = CAReduce.__str__
 
     def __init__(

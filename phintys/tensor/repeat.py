@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from phintys.errors import RaggedError
+from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
@@ -14,6 +15,7 @@ from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, ShapeLike, TensorLike
 from phintys.tensor.axes import atleast_Nd, expand_dims
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.counted import lower_repeated_positions
 from phintys.tensor.creation import alloc
 from phintys.tensor.elemwise import zeros_of
 from phintys.tensor.index import inc_subtensor, remainder
@@ -85,6 +87,14 @@ class Repeat(Op):
             raise RaggedError("The numbers of repeats cannot differ within a batch.")
         batch = x.type.ndim - node.inputs[0].type.ndim
         return Repeat(self.axis + batch).make_node(x, repeats)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
+        x, counts = inputs
+        message = f"There is not one count for each element of axis {self.axis}"
+        b.check(b.length(x, self.axis), "==", b.length(counts, 0), message)
+        out = b.gather(x, [lower_repeated_positions(b, counts)], [self.axis])
+        return b.permute(out, [*range(1, self.axis + 1), 0, *range(self.axis + 1, x.ndim)])
 
 
 def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> TensorVariable:

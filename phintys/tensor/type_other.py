@@ -69,6 +69,7 @@ class MakeSlice(Op):
 
     __props__ = ()
     not_differentiable = "slices consist of integers"
+    in_python = "a slice is an object of Python"
 
     def make_node(
         self,
@@ -100,6 +101,7 @@ class SliceParts(Op):
 
     __props__ = ()
     not_differentiable = "slices consist of integers"
+    in_python = "a slice is an object of Python"
 
     def make_node(self, slc: Variable) -> Apply:
         return Apply(self, [slc], [TensorType("int64", ())() for _ in range(3)])

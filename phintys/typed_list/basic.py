@@ -97,6 +97,7 @@ class _ListOp(Op):
 
     __props__ = ()
     not_differentiable = "lists have no derivatives"
+    in_python = "a list is an object of Python"
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         return [() if isinstance(v.type, TensorType) else None for v in node.outputs]

@@ -134,6 +134,9 @@ WRITES = (
     "pt.set_subtensor(h[pt.stack([i, i - 1])], h[pt.stack([i - 1, i])] * 0.5)",
     "pt.inc_subtensor(h[pt.stack([i, i])], h[:2] * 0.25)",
     "pt.set_subtensor(h[h > 0.5], 0.25)",
+    "pt.set_subtensor(h[h > 0.5], h[h > 0.5] * 0.5)",
+    "pt.inc_subtensor(h[h > 0.25], h[h > 0.25][::-1] * 0.25)",
+    "pt.set_subtensor(h[i], pt.tanh(h[h < 1].sum()) * h[i] * 0.25)",
     "pt.set_subtensor(pt.set_subtensor(h[i], h[i - 1] / 2)[i - 1], h[i] / 2)",
     "phintys.ifelse(pt.any(h[i] > 0.5), pt.set_subtensor(h[i], h[i] / 2), h)",
     "phintys.scan(lambda k, h: pt.set_subtensor(h[k], h[i] / 2 + h[k - 1] / 4), [pt.arange(i, 2)], "

@@ -186,6 +186,12 @@ JOINING = [
          numpy=lambda x, y: np.vstack([x, y])),
     Line("stacked", "horizontal_stack", "nm nk", lambda m, x, y: pt.horizontal_stack(x, y),
          numpy=lambda x, y: np.hstack([x, y])),
+    *(
+        Line("stacked", name, ranks, lambda m, x, y, name=name: getattr(m, name)([x, y]))
+        for name, ranks in (
+            ("vstack", "nm km"), ("hstack", "nm nk"), ("dstack", "nm nm"), ("column_stack", "n nm"),
+        )
+    ),
     Line("stacked", "stacklists", ". .", lambda m, x, y: pt.stacklists([[x, y], [y, x]]),
          numpy=lambda x, y: np.array([[x, y], [y, x]]), kinds=("0-d",)),
     Line("stacked", "concat_with_broadcast", "1m nk",

@@ -152,6 +152,7 @@ def array_file() -> str:
 MORE = {
     "diagonals": lambda x, v, n: [pt.diagonal(x, k) for k in (-9, -1, 0, 2)],
     "repeat": lambda x, v, n: pt.repeat(v, pt.cast(v * 0 + 2, "int64")),
+    "masks and positions": lambda x, v, n: x[x[:, 0] > 0, pt.nonzero(x[:, 0] > 0)[0] * 0],
     "products of others": lambda x, v, n: ProdOthers((1,))(x, x + 1),
     "cumulative": lambda x, v, n: [CumOp(0)(x), CumOp(1, "mul")(x), pt.sort(x), pt.argsort(x, 0)],
     "files": lambda x, v, n: load(array_file(), "float64", (None,)),

@@ -80,6 +80,8 @@ class MatrixEquation(MatrixOp):
 class SolveSylvester(MatrixEquation):
     """The solution ``x`` of ``a x + x b = c``."""
 
+    in_python = "SciPy has the algorithm"
+
     # ----- class and static shape
     gufunc_signature = "(m,m),(n,n),(m,n)->(m,n)"
 
@@ -190,6 +192,8 @@ def solve_continuous_lyapunov(A: TensorLike, Q: TensorLike) -> TensorVariable:
 
 class SolveBilinearDiscreteLyapunov(MatrixEquation):
     """The solution ``x`` of ``x = a x a^H + q``."""
+
+    in_python = "SciPy has the algorithm"
 
     # ----- class and static shape
     gufunc_signature = "(m,m),(m,m)->(m,m)"

@@ -133,6 +133,8 @@ class Expm(MatrixFunction):
 class Logm(MatrixFunction):
     """The principal logarithm of a matrix."""
 
+    in_python = "SciPy has the algorithm"
+
     # ----- perform
     def value(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         from scipy.linalg import logm
@@ -142,6 +144,8 @@ class Logm(MatrixFunction):
 
 class Sqrtm(MatrixFunction):
     """The principal square root of a matrix."""
+
+    in_python = "SciPy has the algorithm"
 
     # ----- perform
     def value(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -51,6 +51,7 @@ class MatrixPinv(MatrixOp):
 
     # ----- class and static shape
     __props__ = ("hermitian",)
+    in_python = "complex matrices: NumPy calls LAPACK"
     gufunc_signature = "(m,n)->(n,m)"
 
     def __init__(self, hermitian: bool = False) -> None:

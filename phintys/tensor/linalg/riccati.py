@@ -85,6 +85,8 @@ class RiccatiEquation(MatrixEquation):
 class SolveDiscreteARE(RiccatiEquation):
     """The solution of ``x = a^H x a - a^H x b inv(r + b^H x b) b^H x a + q``."""
 
+    in_python = "SciPy has the algorithm"
+
     # ----- perform
     def value(self, *matrices: Matrix) -> Matrix:
         from scipy.linalg import solve_discrete_are
@@ -108,6 +110,8 @@ class SolveDiscreteARE(RiccatiEquation):
 
 class SolveContinuousARE(RiccatiEquation):
     """The solution of ``a^H x + x a - x b inv(r) b^H x + q = 0``."""
+
+    in_python = "SciPy has the algorithm"
 
     # ----- perform
     def value(self, *matrices: Matrix) -> Matrix:

@@ -82,6 +82,10 @@ class LRUCache1:
         print(f"LRUCache1: {self.cache_hits} hits, {self.cache_misses} misses")
 
 
+#: why compiled functions compute the ops in Python
+_ALGORITHM = "SciPy has the algorithm; it calls the compiled inner graph"
+
+
 class ScipyWrapperOp(InnerGraphOp):
     """Base class of the ops.
 
@@ -269,6 +273,8 @@ class MinimizeOp(ScipyVectorWrapperOp):
     ``x`` is the unknown, ``args`` the other variables that ``objective`` depends on.
     """
 
+    in_python = _ALGORITHM
+
     is_minimization = True
     jac: bool
     hess: bool
@@ -304,6 +310,8 @@ class MinimizeOp(ScipyVectorWrapperOp):
 class MinimizeScalarOp(ScipyScalarWrapperOp):
     """The op of `minimize_scalar`, with the arguments of `MinimizeOp` and the names of bounds."""
 
+    in_python = _ALGORITHM
+
     is_minimization = True
 
     def __init__(
@@ -330,6 +338,8 @@ class RootOp(ScipyVectorWrapperOp):
 
     ``variables`` is the unknown, ``args`` the other variables that ``equations`` depend on.
     """
+
+    in_python = _ALGORITHM
 
     jac: bool
 
@@ -360,6 +370,8 @@ class RootOp(ScipyVectorWrapperOp):
 
 class RootScalarOp(ScipyScalarWrapperOp):
     """The op of `root_scalar`, with the arguments of `RootOp` and the names of bounds."""
+
+    in_python = _ALGORITHM
 
     jac: bool
     hess: bool

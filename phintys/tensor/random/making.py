@@ -71,6 +71,8 @@ class AbstractRNGConstructor(_NoDerivative):
 class DefaultGeneratorMakerOp(AbstractRNGConstructor):
     """The generator that `numpy.random.default_rng` makes from a seed."""
 
+    in_python = "NumPy makes the generator"
+
     random_type = random_generator_type
     random_constructor = "default_rng"
 
@@ -101,6 +103,7 @@ class SpawnOp(_NoDerivative, RNGConsumerOp):
     """
 
     __props__ = ("n",)
+    in_python = "NumPy makes the generators"
 
     def __init__(self, n: int) -> None:
         if n < 0:

@@ -78,6 +78,7 @@ class MvNormalRV(Distribution):
     signature = "(n),(n,n)->(n)"
     parameters = {"mean": (REAL,), "cov": (REAL,)}
     __props__ = ("name", "signature", "dtype", "inplace", "method")
+    in_python = "NumPy's method draws the numbers"
     _print_name = ("MultivariateNormal", "\\operatorname{MultivariateNormal}")
 
     def __init__(self, *args: Any, method: Factors = "cholesky", **kwargs: Any) -> None:
@@ -128,6 +129,8 @@ class DirichletRV(Distribution):
     The call of a compiled function raises ValueError if a concentration is negative.
     """
 
+    in_python = "NumPy's method draws the numbers"
+
     name = "dirichlet"
     signature = "(a)->(a)"
     parameters = {"alphas": (REAL,)}
@@ -155,6 +158,8 @@ class MultinomialRV(Distribution):
     raises ValueError if ``n`` is negative, or the probabilities are none.
     """
 
+    in_python = "NumPy's method draws the numbers"
+
     name = "multinomial"
     dtype = "int64"
     signature = "(),(p)->(p)"
@@ -179,6 +184,7 @@ class MultivariateHypergeometricRV(Distribution):
     signature = "(k),()->(k)"
     parameters = {"colors": (COUNT,), "nsample": (COUNT,)}
     __props__ = ("name", "signature", "dtype", "inplace", "method")
+    in_python = "NumPy's method draws the numbers"
     _print_name = (
         "MultivariateHypergeometric",
         "\\operatorname{MultivariateHypergeometric}",
@@ -207,6 +213,8 @@ class MultivariateHypergeometricRV(Distribution):
 class PermutationRV(RandomVariable):
     """The items along the first axis of a parameter, or the integers below it, in any order."""
 
+    in_python = "NumPy's method draws the numbers"
+
     name = "permutation"
     _print_name = ("Permutation", "\\operatorname{Permutation}")
 
@@ -230,6 +238,8 @@ class ChoiceWithoutReplacement(RandomVariable):
     The parameters are ``a``, perhaps the probabilities ``p`` of the items, and the shape of what is
     drawn at once.
     """
+
+    in_python = "NumPy's method draws the numbers"
 
     name = "choice_without_replacement"
     _print_name = (

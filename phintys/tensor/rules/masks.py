@@ -1,14 +1,18 @@
-"""Rules that remove reads and writes by masks, for backends that compile for fixed lengths.
+"""Rules that remove reads and writes by masks.
 
-The length of ``x[mask]`` depends on values.  Elementwise functions, and others that treat the
-elements along the selected axis alike, are computed for all elements, and read by the mask after;
-reductions use only the elements where the mask is true.  `phintys.backends.jax` selects this
-phase; other backends compute the elements that are selected, and no others.
+The length of ``x[mask]`` depends on values.  For backends that compile for fixed lengths,
+elementwise functions, and others that treat the elements along the selected axis alike, are
+computed for all elements, and read by the mask after; reductions use only the elements where the
+mask is true.  `phintys.backends.jax` selects this phase.
+
+Other backends compute the elements that are selected, and no others, but where a mask that is
+computed of ``x`` selects elements of functions of ``x`` that are written to ``x``, or summed: then
+one loop over all elements takes less time than positions of the true ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +35,7 @@ from phintys.tensor.rules.reading import index_of, is_full, read
 from phintys.tensor.shape import Shape_i, length
 from phintys.tensor.variable import TensorVariable
 
-#: Rules of this phase are selected by this tag.
+#: Rules of the phase ``masks`` are selected by this tag.
 TAGS = ("jax",)
 
 
@@ -384,7 +388,110 @@ def write_by_switch(ctx: Context, node: Apply) -> Replacement:
     full = unselected(y, Selection(by.mask, axis)) if axis >= 0 else y
     if full is None:
         return None
+    return written_everywhere(node, by, full)
+
+
+def written_everywhere(node: Apply, by: Selection, full: Variable) -> Variable:
+    """``x`` with values for all elements set, or added, where the mask is true."""
+    x = node.inputs[0]
     full = cast(full, x.type.dtype)
     if not node.op.set_instead_of_inc:
         full = functions.or_(x, full) if x.type.dtype == "bool" else functions.add(x, full)
     return by.where(full, x)
+
+
+# ------------------------------------------------- reads and writes by masks, on all backends
+
+
+def elementwise_of(v: Variable) -> Iterator[Variable]:
+    """``v``, and the variables of its shape that it is an elementwise function of."""
+    stack, seen = [v], {v}
+    while stack:
+        found = stack.pop()
+        yield found
+        node = found.owner
+        if node is None or type(node.op) is not Elemwise:
+            continue
+        alike = [w for w in node.inputs if w.type.broadcastable == v.type.broadcastable]
+        stack += [w for w in alike if w not in seen]
+        seen.update(alike)
+
+
+def fits(by: Selection, x: Variable, alike: Container[Variable]) -> bool:
+    """Whether ``x`` surely has the shape of a mask; ``alike`` are variables that have it."""
+    return by.axis == 0 and by.rank == x.type.ndim and any(v in alike for v in elementwise_of(x))
+
+
+def of_all_elements(y: Variable, by: Selection) -> Variable | None:
+    """A tensor whose selected elements are ``y``, an elementwise function of selected elements.
+
+    None if ``y`` is another function, or the mask may not fit what it selects of.
+    """
+    alike = {*elementwise_of(by.mask)}
+    full: dict[Variable, Variable] = {}
+    stack = [y]
+    while stack:
+        v = stack[-1]
+        node = v.owner
+        found = unselected(v, by)
+        if found is not None:
+            if not v.type.broadcastable[by.axis] and not fits(by, found, alike):
+                return None
+            full[v] = found
+        elif node is None or type(node.op) is not Elemwise or len(node.outputs) != 1:
+            return None
+        elif missing := [w for w in node.inputs if w not in full]:
+            stack += missing
+            continue
+        else:
+            full[v] = node.op(*(full[w] for w in node.inputs))
+        stack.pop()
+    return full[y]
+
+
+@rule(
+    "set(x, f(x[mask]), mask) -> switch(mask, f(x), x)",
+    ops=[AdvancedIncSubtensor],
+    phase="specialize",
+    law="rounding",
+    tested_on=(
+        "set_subtensor(v[gt(v, 0)], exp(v)[gt(v, 0)])",
+        "set_subtensor(v[gt(v, 0)], v[gt(v, 0)] / 2)",
+        "inc_subtensor(v[gt(v, w)], w[gt(v, w)] * s)",
+        "inc_subtensor(M[gt(M, 0)], M[gt(M, 0)])",
+        "set_subtensor(h[gt(h, 0)], exp(h[gt(h, 0)]))",
+    ),
+)
+def write_of_functions(ctx: Context, node: Apply) -> Replacement:
+    by = selection(node, 2)
+    x, y = node.inputs[:2]
+    if by is None or by.axis or y.type.ndim != 1 or y.type.broadcastable[0]:
+        return None
+    if not fits(by, x, {*elementwise_of(by.mask)}):
+        return None
+    full = of_all_elements(y, by)
+    return None if full is None else written_everywhere(node, by, full)
+
+
+@rule(
+    "sum(f(x[mask])) -> sum(switch(mask, f(x), 0))",
+    "CAReduce(part)",
+    phase="specialize",
+    law="rounding",
+    tested_on=(
+        "v[gt(v, 0)].sum()",
+        "exp(v[gt(v, 0)]).sum()",
+        "(v[gt(v, w)] * w[gt(v, w)]).sum()",
+        "M[gt(M, 0)].sum()",
+        "h[gt(h, 0)].prod()",
+        "gt(v, 1)[gt(v, 0)].all()",
+    ),
+)
+def reduce_of_functions(node: Apply, part: TensorVariable) -> Replacement:
+    by = next((found[1] for v in elementwise_of(part) if (found := selected(v))), None)
+    if by is None or part.type.ndim != 1 or isinstance(node.op, Max | Min):
+        return None
+    full, identity = of_all_elements(part, by), node.op.scalar_op.identity
+    if full is None or identity is None:
+        return None
+    return node.op.clone(axis=None)(by.filled(full, identity))

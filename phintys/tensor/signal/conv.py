@@ -164,11 +164,15 @@ def lengths(x: TensorVariable, ndim: int) -> list[TensorVariable]:
 class Convolve1d(AbstractConvolveNd):
     """A part of the convolution of vectors, the last axes of two tensors."""
 
+    in_python = "integers: NumPy computes their convolutions"
+
     ndim = 1
 
 
 class Convolve2d(AbstractConvolveNd):
     """A part of the convolution of matrices, the last two axes of two tensors."""
+
+    in_python = "integers: NumPy computes their convolutions"
 
     ndim = 2
 

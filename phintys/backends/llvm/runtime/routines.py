@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.instructions import emit
 from phintys.backends.llvm.ir.loops import Phis
 from phintys.backends.llvm.ir.transposed import columns
@@ -233,6 +234,8 @@ class _Emitter:
         t, w = self.pack.text, self.w
         if e.op == "rounded":
             return w(f"fmul {self.types[e.type].text} {', '.join(args)}")
+        if e.op == "int" and self.real.kind != "f":
+            return cast(w, self.types["int"], self.real.dtype, args[0])
         if e.op == "int":
             return w(f"fptosi {self.real.text} {args[0]} to i64")
         first = w(f"insertelement {t} poison, {self.real.text} {args[0]}, i64 0")

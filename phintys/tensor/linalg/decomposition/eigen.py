@@ -216,6 +216,7 @@ class Eig(MatrixOp):
 
     # ----- class and static shape
     __props__ = ()
+    in_python = "a driver of LAPACK whose results are complex for real matrices: NumPy calls it"
     gufunc_signature = "(m,m)->(m),(m,m)"
     handles_missing = True
 

@@ -66,6 +66,7 @@ class Schur(_NotDifferentiable, MatrixOp):
 
     # ----- class and static shape
     __props__ = ("output", "overwrite_a", "sort")
+    in_python = "SciPy orders the Schur forms"
     gufunc_signature = "(m,m)->(m,m),(m,m)"
 
     def __init__(
@@ -123,6 +124,7 @@ class QZ(_NotDifferentiable, MatrixOp):
 
     # ----- class and static shape
     __props__ = ("complex_output", "overwrite_a", "overwrite_b", "sort", "return_eigenvalues")
+    in_python = "SciPy orders the Schur forms"
 
     def __init__(
         self,
