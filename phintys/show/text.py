@@ -271,7 +271,7 @@ def dprint(
         printer.inner_graphs()
     text = "\n".join(printer.lines)
     if file == "str":
-        return text
+        return f"{text}\n"
     if file == "rich":
         return _rich_tree(printer.lines)
     if isinstance(file, str):
