@@ -191,8 +191,8 @@ def dprint(
     print_destroy_map: bool = False,
     print_view_map: bool = False,
     print_memory_map: bool = False,
-    print_fgraph_inputs: bool = False,
     print_inner_graphs: bool = True,
+    print_fgraph_inputs: bool = False,
     print_assumptions: bool = False,
     **kwargs: Any,
 ) -> Any:

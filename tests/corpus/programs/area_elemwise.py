@@ -46,7 +46,10 @@ def dtypes_of_functions():
     names = "exp log sqrt sin tanh sigmoid erf gammaln abs neg sign floor round sqr isnan ceil"
     for dtype in ("int8", "int16", "int32", "int64", "uint8", "float32", "float64"):
         x = pt.vector("x", dtype=dtype)
-        yield [dtype, *([name, lambda name=name, x=x: getattr(pt, name)(x)] for name in names.split())]
+        yield [
+            dtype,
+            *([name, lambda name=name, x=x: getattr(pt, name)(x)] for name in names.split()),
+        ]
 
 
 def dtypes_of_functions_of_bools():
@@ -211,7 +214,10 @@ def elemwise_as_a_class():
     yield lambda: op.nin
     yield both(op(x, y), {x: [1.0, 2.0], y: [[1.0, 2.0]]})
     yield isinstance((x + y).owner.op, Elemwise)
-    yield [str((x + y).owner.op.scalar_op), isinstance((x + y).owner.inputs[0].owner.op, DimShuffle)]
+    yield [
+        str((x + y).owner.op.scalar_op),
+        isinstance((x + y).owner.inputs[0].owner.op, DimShuffle),
+    ]
 
 
 def scalar_variables():

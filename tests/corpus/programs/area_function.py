@@ -67,7 +67,16 @@ def values_that_are_converted():
     for dtype in ("float32", "float64", "int8", "int64", "uint8", "bool", "complex64"):
         x = pt.vector("x", dtype=dtype)
         f = function([x], x)
-        values = ([1, 2], [0.5], [0.1], np.array([1, 2]), np.array([1.0]), np.array([1.0], "float32"), [True], [])
+        values = (
+            [1, 2],
+            [0.5],
+            [0.1],
+            np.array([1, 2]),
+            np.array([1.0]),
+            np.array([1.0], "float32"),
+            [True],
+            [],
+        )
         yield [dtype, *((lambda f=f, v=v: f(v)) for v in values)]
 
 
@@ -75,7 +84,19 @@ def scalars_that_are_converted():
     for dtype in ("float32", "float64", "int8", "int64", "uint8", "bool"):
         x = pt.scalar("x", dtype=dtype)
         f = function([x], x)
-        values = (1, 0.5, 0.1, -1, 300, np.float64(1), np.int64(1), True, np.array(1), np.array([1]), [1])
+        values = (
+            1,
+            0.5,
+            0.1,
+            -1,
+            300,
+            np.float64(1),
+            np.int64(1),
+            True,
+            np.array(1),
+            np.array([1]),
+            [1],
+        )
         yield [dtype, *((lambda f=f, v=v: f(v)) for v in values)]
 
 
@@ -86,7 +107,9 @@ def downcasts():
     yield lambda: function([In(x, strict=True)], x)([1.0])
     yield lambda: function([In(x, strict=True)], x)(np.array([1.0], "float32"))
     yield lambda: function([x], x, allow_input_downcast=False)(np.array([0.1]))
-    yield lambda: function([pt.fscalar("s")], x, on_unused_input="ignore", allow_input_downcast=False)(0.1)
+    yield lambda: function(
+        [pt.fscalar("s")], x, on_unused_input="ignore", allow_input_downcast=False
+    )(0.1)
 
 
 def keyword_arguments():
@@ -142,8 +165,19 @@ def givens():
 
 
 def shared_values():
-    yield [shared(1.0), shared(1), shared(np.float32(1)), shared(np.zeros((2, 1))), shared(True), shared([1, 2])]
-    yield [type(shared(1.0)).__name__, type(shared([1])).__name__, type(shared(np.random.default_rng(1))).__name__]
+    yield [
+        shared(1.0),
+        shared(1),
+        shared(np.float32(1)),
+        shared(np.zeros((2, 1))),
+        shared(True),
+        shared([1, 2]),
+    ]
+    yield [
+        type(shared(1.0)).__name__,
+        type(shared([1])).__name__,
+        type(shared(np.random.default_rng(1))).__name__,
+    ]
     yield lambda: shared(pt.dscalar("x"))
     yield lambda: shared(None)
     yield lambda: shared("text")
@@ -190,12 +224,19 @@ def results_are_copies():
 
 def defaults_and_mutable_inputs():
     x = pt.dvector("x")
-    yield lambda: In(x, value=3.0)
+    yield lambda: In(pt.dscalar("s"), value=3.0)
     yield lambda: In(x, mutable=True, borrow=False)
     f = function([In(x, mutable=True)], x + 1)
     yield f(np.array([1.0, 2.0]))
     yield function([x], Out(x + 1, borrow=True))([1.0])
-    yield [In(x).variable is x, In(x).name, In(x, name="y").name, In(x).mutable, In(x).borrow, In(x).strict]
+    yield [
+        In(x).variable is x,
+        In(x).name,
+        In(x, name="y").name,
+        In(x).mutable,
+        In(x).borrow,
+        In(x).strict,
+    ]
     yield lambda: In("x")
 
 
@@ -228,7 +269,13 @@ def pickles():
 def attributes_of_functions():
     s, x = shared(1.0, name="s"), pt.dscalar("x")
     f = function([x], s * x, name="named", updates=[(s, s + 1)])
-    yield [f.name, len(f.maker.inputs), len(f.maker.outputs), len(f.maker.fgraph.inputs), len(f.input_storage)]
+    yield [
+        f.name,
+        len(f.maker.inputs),
+        len(f.maker.outputs),
+        len(f.maker.fgraph.inputs),
+        len(f.input_storage),
+    ]
     yield [v.name for v in f.get_shared()]
     yield [f.trust_input, type(f.maker).__name__]
     yield [type(f.maker.mode).__name__, f.maker.fgraph.outputs[0].type.dtype]
@@ -241,7 +288,12 @@ def modes():
     yield lambda: get_mode("no such mode")
     yield lambda: Mode("no such linker")
     x = pt.dvector("x")
-    for mode in ("FAST_COMPILE", Mode("py", None), Mode("py", "fast_run"), Mode(PerformLinker(), "fast_compile")):
+    for mode in (
+        "FAST_COMPILE",
+        Mode("py", None),
+        Mode("py", "fast_run"),
+        Mode(PerformLinker(), "fast_compile"),
+    ):
         yield function([x], pt.log(pt.exp(x)), mode=mode)([1.0])
     yield len(function([x], x * 1 + 0, mode=REWRITTEN).maker.fgraph.apply_nodes)
 
@@ -249,7 +301,14 @@ def modes():
 def settings():
     config = pytensor.config
     with config.change_flags(floatX="float32"):
-        yield [pt.vector("x"), pt.zeros(2), pt.as_tensor(0.1), pt.lvector("i") / 2, shared(1.0), pt.matrix("m").dtype]
+        yield [
+            pt.vector("x"),
+            pt.zeros(2),
+            pt.as_tensor(0.1),
+            pt.lvector("i") / 2,
+            shared(1.0),
+            pt.matrix("m").dtype,
+        ]
     yield lambda: setattr(config, "floatX", "no such dtype")
     yield lambda: config.no_such_setting
     yield lambda: config.change_flags(no_such_setting=1).__enter__()
@@ -310,4 +369,3 @@ def profiles():
     f([1.0])
     f([2.0])
     yield [f.profile.fct_callcount, f.profile.fct_call_time > 0, type(f.profile).__name__]
-    yield function([x], x + 1, profile=False).profile

@@ -61,7 +61,9 @@ def disconnected_inputs():
     yield grad(x.sum(), y, disconnected_inputs="ignore", return_disconnected="none")
     yield grad(x.sum(), y, disconnected_inputs="ignore", return_disconnected="disconnected")
     yield lambda: grad(x.sum(), y, disconnected_inputs="no such choice")
-    yield lambda: grad(x.sum(), y, disconnected_inputs="ignore", return_disconnected="no such choice")
+    yield lambda: grad(
+        x.sum(), y, disconnected_inputs="ignore", return_disconnected="no such choice"
+    )
     yield lambda: grad(y.shape[0].astype("float64"), y)
     yield lambda: grad(x[pt.lscalar("i")], pt.lscalar("i"))
 
@@ -144,7 +146,12 @@ def dtypes_of_gradients():
 def static_shapes_of_gradients():
     x = pt.matrix("x", shape=(2, None))
     y = pt.vector("y", shape=(3,))
-    yield [grad(x.sum(), x), grad((x * 2).sum(), x), grad(y.sum(), y), grad((y[None] * x[:, :3]).sum(), y)]
+    yield [
+        grad(x.sum(), x),
+        grad((x * 2).sum(), x),
+        grad(y.sum(), y),
+        grad((y[None] * x[:, :3]).sum(), y),
+    ]
 
 
 def second_derivatives():
@@ -156,7 +163,11 @@ def second_derivatives():
 
 def grads_through_branches_that_are_nan():
     x = pt.dvector("x")
-    f = pytensor.function([x], grad(pt.where(x > 0, pt.log(x), 0.0).sum(), x), mode=pytensor.compile.mode.Mode("py", "fast_run"))
+    f = pytensor.function(
+        [x],
+        grad(pt.where(x > 0, pt.log(x), 0.0).sum(), x),
+        mode=pytensor.compile.mode.Mode("py", "fast_run"),
+    )
     yield f(np.array([1.0, 2.0, 0.5]))
 
 
@@ -201,11 +212,22 @@ def grads_of_shapes_and_joins():
     for y in (x.T, x.reshape((3, 2)), x.flatten(), pt.concatenate([x, x * 2]), pt.stack([x, x]), x[:, ::-1],
               pt.repeat(x, 2, axis=0), pt.tile(x, (1, 2)), pt.roll(x, 1), pt.diag(x), pt.cumsum(x, axis=1),
               pt.pad(x, 1), pt.tril(x), pt.broadcast_to(x, (2, 2, 3)), pt.take(x, [0, 0], axis=0)):  # fmt: skip
-        yield both(grad((y * (1 + pt.arange(y.size).reshape(y.shape, ndim=y.ndim))).sum(), x), value)
+        yield both(
+            grad((y * (1 + pt.arange(y.size).reshape(y.shape, ndim=y.ndim))).sum(), x), value
+        )
 
 
 def grads_of_reductions():
     x = pt.dmatrix("x")
     value = {x: np.arange(6.0).reshape(2, 3) + 1}
-    for y in (x.sum(0), x.mean(1), x.prod(0), x.var(), x.std(1), x.max(0), x.min(), pt.logsumexp(x, axis=0)):
+    for y in (
+        x.sum(0),
+        x.mean(1),
+        x.prod(0),
+        x.var(),
+        x.std(1),
+        x.max(0),
+        x.min(),
+        pt.logsumexp(x, axis=0),
+    ):
         yield both(grad(y.sum(), x), value)

@@ -60,7 +60,7 @@ class Double(Op):
 
 def variables():
     x = pt.dvector("x")
-    y = x + 1
+    y = x + x
     yield [x.owner, y.owner.inputs[0] is x, y.index, x.name, y.name, str(x), str(y), repr(x)]
     yield [len(y.owner.inputs), y.owner.nin, y.owner.nout, y.owner.out is y, str(y.owner)]
     z = x.clone()
@@ -89,7 +89,13 @@ def ops_of_users():
     double = Double()
     yield both(double(x), {x: [1.0, 2.0]})
     yield both(pytensor.grad(double(x).sum(), x), {x: [1.0, 2.0]})
-    yield [double == Double(2), double == Double(3), hash(double) == hash(Double()), str(double), repr(Double(3))]
+    yield [
+        double == Double(2),
+        double == Double(3),
+        hash(double) == hash(Double()),
+        str(double),
+        repr(Double(3)),
+    ]
     yield both(double(x).shape, {x: [1.0, 2.0]})
     yield pytensor.function([x], double(x).shape[0])([1.0, 2.0])
     yield [double(x, name="y").name, type(double.make_node(x)).__name__, double._props_dict()]
@@ -161,8 +167,17 @@ def ops_from_graphs():
     x, y = pt.dscalar("x"), pt.dscalar("y")
     op = OpFromGraph([x, y], [x * y, x + y])
     a, b = op(x + 1, y)
-    yield [both(a, {x: 1.0, y: 3.0}), both(b, {x: 1.0, y: 3.0}), both(pytensor.grad(a, x), {x: 1.0, y: 3.0})]
-    yield [op == OpFromGraph([x, y], [x * y, x + y]), str(op), len(op.inner_inputs), len(op.inner_outputs)]
+    yield [
+        both(a, {x: 1.0, y: 3.0}),
+        both(b, {x: 1.0, y: 3.0}),
+        both(pytensor.grad(a, x), {x: 1.0, y: 3.0}),
+    ]
+    yield [
+        op == OpFromGraph([x, y], [x * y, x + y]),
+        str(op),
+        len(op.inner_inputs),
+        len(op.inner_outputs),
+    ]
     yield lambda: OpFromGraph([x], [x * y])
     yield lambda: OpFromGraph(x, [x])
     yield lambda: OpFromGraph([x], x)
@@ -194,7 +209,13 @@ def types_of_users():
 
     text = Text()
     x = text("x")
-    yield [x.name, type(x).__name__, text.is_valid_value("a"), text.is_valid_value(1), x.type == Text()]
+    yield [
+        x.name,
+        type(x).__name__,
+        text.is_valid_value("a"),
+        text.is_valid_value(1),
+        x.type == Text(),
+    ]
     f = pytensor.function([x], x)
     yield [f("a"), lambda: f(1)]
     yield text.make_constant("b").data
@@ -203,7 +224,7 @@ def types_of_users():
 
 def traversals():
     x, y = pt.dvector("x"), pt.dvector("y")
-    z = pt.exp(x + y) * 2
+    z = pt.exp(x + y) * x
     yield [v.name for v in graph_inputs([z]) if v.name]
     yield [str(n.op) for n in io_toposort([x, y], [z])]
     yield [str(n.op) for n in toposort([z])]
@@ -231,7 +252,7 @@ def replacements():
 
 def function_graphs():
     x, y = pt.dvector("x"), pt.dvector("y")
-    z = x + y * 2
+    z = x + y * y
     fg = FunctionGraph([x, y], [z], clone=False)
     yield [len(fg.apply_nodes), len(fg.variables), fg.inputs[0] is x, str(fg), len(fg.toposort())]
     yield [len(fg.clients[x]), len(fg.clients[z]), len(fg.get_clients(y))]
@@ -280,7 +301,7 @@ def features():
     x = pt.dvector("x")
     count = Count()
     y = pt.exp(x)
-    fg = FunctionGraph([x], [y * 2], clone=False, features=[count])
+    fg = FunctionGraph([x], [pt.sin(y)], clone=False, features=[count])
     fg.replace(y, pt.log(x), reason="a reason")
     yield count.events
     fg.attach_feature(ReplaceValidate())
@@ -296,7 +317,7 @@ def rewriters():
 
     x = pt.dvector("x")
     for make in (out2in, in2out):
-        fg = FunctionGraph([x], [pt.exp(x) + 1], clone=True)
+        fg = FunctionGraph([x], [pt.sin(pt.exp(x))], clone=True)
         make(exp_to_cosh).rewrite(fg)
         yield str(fg)
     fg = FunctionGraph([x], [pt.exp(pt.exp(x))])
@@ -307,7 +328,9 @@ def rewriters():
 
 def patterns():
     x, y = pt.dvector("x"), pt.dvector("y")
-    rewriter = PatternNodeRewriter((pt.add, (pt.mul, "a", "b"), "b"), (pt.mul, "b", (pt.add, "a", "a")))
+    rewriter = PatternNodeRewriter(
+        (pt.add, (pt.mul, "a", "b"), "b"), (pt.mul, "b", (pt.add, "a", "a"))
+    )
     fg = FunctionGraph([x, y], [x * y + y])
     out2in(rewriter).rewrite(fg)
     yield str(fg)
@@ -315,7 +338,7 @@ def patterns():
     out2in(rewriter).rewrite(fg)
     yield str(fg)
     to_number = PatternNodeRewriter((pt.sub, "a", "a"), 0)
-    fg = FunctionGraph([x], [(x - x) + 1])
+    fg = FunctionGraph([x], [pt.sin(x - x)])
     out2in(to_number).rewrite(fg)
     yield str(fg)
 
@@ -332,11 +355,20 @@ def merging():
 
 def named_phases():
     x = pt.dvector("x")
-    for include in (("canonicalize",), ("canonicalize", "specialize"), ("stabilize",), ("no such tag",)):
+    for include in (
+        ("canonicalize",),
+        ("canonicalize", "specialize"),
+        ("stabilize",),
+        ("no such tag",),
+    ):
         yield [str(type(rewrite_graph(pt.log(1 + pt.exp(x)), include=include).owner.op).__name__)]
     y = rewrite_graph(x * 1 + 0, include=("canonicalize",))
     yield y is x
-    yield names_of_ops(pytensor.function([x], pt.log(1 + pt.exp(x)), mode=pytensor.compile.mode.Mode("py", "fast_run")))
+    yield names_of_ops(
+        pytensor.function(
+            [x], pt.log(1 + pt.exp(x)), mode=pytensor.compile.mode.Mode("py", "fast_run")
+        )
+    )
 
 
 def databases():
@@ -349,7 +381,12 @@ def databases():
 
     db = EquilibriumDB()
     db.register("nothing", nothing, "tag", "other")
-    yield [type(db["tag"]).__name__, "nothing" in db, "no such tag" in db, type(db.query("+tag")).__name__]
+    yield [
+        type(db["tag"]).__name__,
+        "nothing" in db,
+        "no such tag" in db,
+        type(db.query("+tag")).__name__,
+    ]
     yield lambda: db.register("nothing", nothing, "tag")
     yield lambda: db["no such name"]
     seq = SequenceDB()
@@ -377,7 +414,11 @@ def errors_of_rewriters():
         for choice in ("raise", "ignore"):
             with pytensor.config.change_flags(on_opt_error=choice):
                 fg = FunctionGraph([x], [pt.exp(x)])
-                yield lambda rewriter=rewriter, fg=fg: str(out2in(rewriter).rewrite(fg) and None) + str(fg)
+                yield (
+                    lambda rewriter=rewriter, fg=fg: (
+                        str(out2in(rewriter).rewrite(fg) and None) + str(fg)
+                    )
+                )
     yield lambda: node_rewriter("text")
     yield lambda: node_rewriter([1])
 
@@ -406,11 +447,20 @@ def equal_graphs():
 
 
 def constants_of_graphs():
-    from pytensor.tensor.basic import get_scalar_constant_value, get_underlying_scalar_constant_value
+    from pytensor.tensor.basic import (
+        get_scalar_constant_value,
+        get_underlying_scalar_constant_value,
+    )
     from pytensor.tensor.exceptions import NotScalarConstantError
 
     x = pt.dvector("x")
-    for y in (pt.constant(2.0), pt.zeros((2, 3)), pt.alloc(5, 2), pt.constant([3])[0], pt.vector("v", shape=(4,)).shape[0]):
+    for y in (
+        pt.constant(2.0),
+        pt.zeros((2, 3)),
+        pt.alloc(5, 2),
+        pt.constant([3])[0],
+        pt.vector("v", shape=(4,)).shape[0],
+    ):
         yield lambda y=y: get_underlying_scalar_constant_value(y)
     yield lambda: get_scalar_constant_value(x)
     yield lambda: get_scalar_constant_value(pt.constant([1, 2]))
@@ -423,19 +473,40 @@ def batches_of_graphs():
 
     x, M = pt.dvector("x"), pt.dmatrix("M")
     value = {M: [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}
-    for y in (x[0], x[[0, 2]], x[1:].sum(), pt.exp(x), x[x.argmax()], pt.set_subtensor(x[0], 0.0), x.shape, pt.stack([x, x])):
+    for y in (
+        x[0],
+        x[[0, 2]],
+        x[1:].sum(),
+        pt.exp(x),
+        x[x.argmax()],
+        pt.set_subtensor(x[0], 0.0),
+        x.shape,
+        pt.stack([x, x]),
+    ):
         yield both(vectorize_graph(y, {x: M}), value)
     yield lambda: vectorize_graph(Double()(x), {x: M}).eval(value)
 
 
 def typed_lists():
-    from pytensor.typed_list import TypedListType, append, count, getitem, index_, insert, length, make_list, remove
+    from pytensor.typed_list import (
+        TypedListType,
+        append,
+        count,
+        getitem,
+        index_,
+        insert,
+        length,
+        make_list,
+        remove,
+    )
 
     values = TypedListType(pt.dvector)("values")
     x = pt.dvector("x")
     f = pytensor.function([values, x], [append(values, x), length(values), getitem(values, 0)])
     yield f([np.array([1.0])], [2.0])
-    yield pytensor.function([values, x], [count(values, x), index_(values, x)])([np.array([1.0]), np.array([2.0])], [2.0])
+    yield pytensor.function([values, x], [count(values, x), index_(values, x)])(
+        [np.array([1.0]), np.array([2.0])], [2.0]
+    )
     yield pytensor.function([values, x], insert(values, 0, x))([np.array([1.0])], [2.0])
     yield pytensor.function([values, x], remove(values, x))([np.array([1.0])], [1.0])
     yield lambda: append(values, pt.dscalar("s"))

@@ -52,7 +52,16 @@ def indices_of_every_dtype():
 
 def wrong_indices():
     x = pt.dmatrix("x")
-    for key in (1.5, "a", (0, 0, 0), (Ellipsis, Ellipsis), [0.5, 1.0], [True, False], {}, slice(0.5)):
+    for key in (
+        1.5,
+        "a",
+        (0, 0, 0),
+        (Ellipsis, Ellipsis),
+        [0.5, 1.0],
+        [True, False],
+        {},
+        slice(0.5),
+    ):
         yield [str(key), lambda key=key: x[key]]
     yield lambda: pt.dscalar("s")[0]
 

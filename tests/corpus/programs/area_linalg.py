@@ -207,7 +207,16 @@ def vectorized_functions():
 def vectorized_graphs():
     x = pt.dvector("x")
     M = pt.dmatrix("M")
-    for y in (x.sum(), x[1:], x[::-1] * 2, pt.cumsum(x), pt.sort(x), x.reshape((3, 1)), x[0], x.max()):
+    for y in (
+        x.sum(),
+        x[1:],
+        x[::-1] * 2,
+        pt.cumsum(x),
+        pt.sort(x),
+        x.reshape((3, 1)),
+        x[0],
+        x.max(),
+    ):
         yield both(pytensor.graph.vectorize_graph(y, {x: M}), {M: A})
     yield lambda: pytensor.graph.vectorize_graph(x.sum(), {x: pt.dscalar("s")})
 
@@ -247,7 +256,9 @@ def searching_and_counting():
     yield lambda: pt.searchsorted(x, 1.0, side="no such side")
     yield lambda: pt.searchsorted(pt.dmatrix("m"), 1.0)
     yield both(pt.unique(x), {x: [2.0, 1.0, 2.0]})
-    yield [both(y, {x: [2.0, 1.0, 2.0]}) for y in pt.unique(x, return_inverse=True, return_counts=True)]
+    yield [
+        both(y, {x: [2.0, 1.0, 2.0]}) for y in pt.unique(x, return_inverse=True, return_counts=True)
+    ]
     yield both(pt.bincount(i), {i: [0, 2, 2]})
     yield both(pt.bincount(i, minlength=5), {i: [0, 2, 2]})
     yield both(pt.bincount(i, weights=pt.as_tensor([1.0, 2.0, 3.0])), {i: [0, 2, 2]})
@@ -285,7 +296,9 @@ def interpolation():
     value = {x: [-1.0, 0.25, 1.5, 5.0]}
     yield both(pt.interp(x, [0.0, 1.0, 2.0], [0.0, 10.0, 20.0]), value)
     yield both(pt.interp(x, [0.0, 1.0, 2.0], [0.0, 10.0, 20.0], left=-5, right=7), value)
-    f = pt.interpolate1d(pt.as_tensor([0.0, 1.0, 2.0]), pt.as_tensor([0.0, 10.0, 20.0]), method="nearest")
+    f = pt.interpolate1d(
+        pt.as_tensor([0.0, 1.0, 2.0]), pt.as_tensor([0.0, 10.0, 20.0]), method="nearest"
+    )
     yield both(f(x), value)
     yield lambda: pt.interpolate1d(x, x, method="no such method")
 

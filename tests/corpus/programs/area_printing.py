@@ -16,13 +16,21 @@ def text_of(*things, **options):
 
 def trees():
     x, y = pt.dvector("x"), pt.dmatrix("y")
-    for z in (x + 1, pt.exp(x) * 2, y.sum(axis=0), x[1:], y.T, pt.dot(y, x), pt.switch(x > 0, x, 0)):
+    for z in (
+        x + x,
+        pt.exp(x) * x,
+        y.sum(axis=0),
+        x[1:],
+        y.T,
+        pt.dot(y, x),
+        pt.switch(x > x, x, x),
+    ):
         yield text_of(z)
 
 
 def options_of_trees():
     x = pt.dvector("x")
-    y = pt.exp(x + 1)
+    y = pt.exp(x + x)
     yield text_of(y, depth=1)
     yield text_of(y, print_type=True)
     yield text_of(y, print_shape=True)
@@ -41,18 +49,20 @@ def trees_of_shared_nodes():
     x = pt.dvector("x")
     y = pt.exp(x)
     yield text_of(y + y)
-    yield text_of(y * 2 + y)
-    z = y + 1
+    yield text_of(y * x + y)
+    z = y + x
     z.name = "named"
-    yield text_of(z * 2)
+    yield text_of(z * x)
 
 
 def trees_of_functions():
     x = pt.dvector("x")
-    f = pytensor.function([x], x + 1, mode=pytensor.compile.mode.Mode("py", None))
+    f = pytensor.function([x], x + x, mode=pytensor.compile.mode.Mode("py", None))
     yield text_of(f)
     s = pytensor.shared(1.0, name="s")
-    g = pytensor.function([x], x * s, updates=[(s, s * 2)], mode=pytensor.compile.mode.Mode("py", None))
+    g = pytensor.function(
+        [x], x * s, updates=[(s, s * 2)], mode=pytensor.compile.mode.Mode("py", None)
+    )
     yield text_of(g)
     yield text_of(pytensor.graph.fg.FunctionGraph([x], [pt.exp(x)]))
 
@@ -66,7 +76,7 @@ def trees_of_loops():
 
 def trees_of_inner_graphs():
     x = pt.dvector("x")
-    op = pytensor.compile.builders.OpFromGraph([x], [pt.exp(x) + 1])
+    op = pytensor.compile.builders.OpFromGraph([x], [pt.exp(x) + x])
     yield text_of(op(x))
 
 
@@ -97,10 +107,18 @@ def texts_of_ops():
 
 def texts_of_variables():
     x = pt.dvector("x")
-    yield [str(x), repr(x), str(pt.dvector()), str(x + 1), str((x + 1).owner), str(x.type), repr(x.type)]
+    yield [
+        str(x),
+        repr(x),
+        str(pt.dvector()),
+        str(x + x),
+        str((x + x).owner),
+        str(x.type),
+        repr(x.type),
+    ]
     s = pytensor.shared(np.zeros(2), name="s")
     yield [str(s), str(pytensor.shared(1.0)), str(pt.split(x, [1, 2], n_splits=2)[1])]
-    yield min_informative_str(pt.exp(x) + 1)
+    yield min_informative_str(pt.exp(x) + x)
 
 
 def printing_at_run_time():
@@ -111,3 +129,9 @@ def printing_at_run_time():
     yield y.eval({x: [1.0]})
     yield pytensor.grad(y.sum(), x).eval({x: [1.0]})
 
+
+def numbers_beside_tensors():
+    x = pt.dvector("x")
+    yield text_of(x + 1)
+    yield [str(node.op) for node in pytensor.graph.traversal.toposort([pt.exp(x * 2)])]
+    yield str((x - 1).owner)

@@ -55,15 +55,28 @@ def choices_and_permutations():
     yield drawn("choice", np.array([5, 6, 7]), size=2, p=np.array([0.1, 0.1, 0.8]))
     yield drawn("permutation", np.arange(5))
     yield drawn("permutation", 4)
-    yield [ptr.choice(pt.dvector("a"), size=(2, 3)), ptr.permutation(pt.dmatrix("m")), ptr.permutation(5)]
+    yield [
+        ptr.choice(pt.dvector("a"), size=(2, 3)),
+        ptr.permutation(pt.dmatrix("m")),
+        ptr.permutation(5),
+    ]
     yield lambda: ptr.choice(pt.dscalar("s"), size=2)
     yield lambda: drawn("choice", 2, size=3, replace=False)
 
 
 def sizes():
     mu = pt.dvector("mu")
-    yield [ptr.normal(mu), ptr.normal(mu, size=(3, mu.shape[0])), ptr.normal(size=(2, 3)), ptr.normal(size=())]
-    yield [ptr.normal(size=4), ptr.normal(size=pt.lscalar("n")), ptr.normal(size=pt.lvector("s", shape=(2,)))]
+    yield [
+        ptr.normal(mu),
+        ptr.normal(mu, size=(3, mu.shape[0])),
+        ptr.normal(size=(2, 3)),
+        ptr.normal(size=()),
+    ]
+    yield [
+        ptr.normal(size=4),
+        ptr.normal(size=pt.lscalar("n")),
+        ptr.normal(size=pt.lvector("s", shape=(2,))),
+    ]
     yield [ptr.normal(np.zeros((2, 1)), np.ones(3)), ptr.normal(pt.zeros((4, 1)), 1.0)]
     yield lambda: ptr.normal(np.zeros((2, 3)), size=(3,))
     yield lambda: ptr.normal(np.zeros(3), size=(2,)).eval()
@@ -89,9 +102,19 @@ def parameters_that_are_wrong():
 
 
 def dtypes_of_draws():
-    for name, parameters in (("normal", (0.0, 1.0)), ("bernoulli", (0.5,)), ("poisson", (1.0,)), ("integers", (0, 3))):
+    for name, parameters in (
+        ("normal", (0.0, 1.0)),
+        ("bernoulli", (0.5,)),
+        ("poisson", (1.0,)),
+        ("integers", (0, 3)),
+    ):
         op = getattr(ptr, name)
-        yield [name, op(*parameters), lambda: op(*parameters, dtype="float32"), lambda: op(*parameters, dtype="int32")]
+        yield [
+            name,
+            op(*parameters),
+            lambda: op(*parameters, dtype="float32"),
+            lambda: op(*parameters, dtype="int32"),
+        ]
     yield ptr.normal(pt.fscalar("f"), 1.0)
     with pytensor.config.change_flags(floatX="float32"):
         yield [ptr.normal(0.0, 1.0), ptr.poisson(1.0)]
@@ -154,8 +177,22 @@ def streams():
 def the_op_and_its_node():
     x = ptr.normal(pt.dvector("mu"), 1.0, name="draw")
     op = x.owner.op
-    yield [type(op).__name__, op.name, op.ndim_supp, op.ndims_params, op.dtype, op.signature, str(op), op.inplace]
-    yield [x.name, x.owner.outputs[1] is x, len(x.owner.inputs), x.owner.inputs[0].type.__class__.__name__]
+    yield [
+        type(op).__name__,
+        op.name,
+        op.ndim_supp,
+        op.ndims_params,
+        op.dtype,
+        op.signature,
+        str(op),
+        op.inplace,
+    ]
+    yield [
+        x.name,
+        x.owner.outputs[1] is x,
+        len(x.owner.inputs),
+        x.owner.inputs[0].type.__class__.__name__,
+    ]
     yield [v.type.ndim for v in op.dist_params(x.owner)]
     yield op.size_param(x.owner)
     yield op.batch_ndim(x.owner)
@@ -190,7 +227,9 @@ def shapes_of_draws_are_inferred():
     f = pytensor.function([mu], ptr.normal(mu, 1.0).shape)
     yield f(np.zeros((2, 3)))
     n = pt.lscalar("n")
-    yield pytensor.function([n], ptr.multivariate_normal(np.zeros(2), np.eye(2), size=(n, 3)).shape)(4)
+    yield pytensor.function(
+        [n], ptr.multivariate_normal(np.zeros(2), np.eye(2), size=(n, 3)).shape
+    )(4)
 
 
 def batches_of_draws():

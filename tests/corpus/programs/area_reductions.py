@@ -48,7 +48,12 @@ def dtypes_of_complex_numbers():
 
 def dtypes_that_are_given():
     x, i = pt.fvector("x"), pt.bvector("i")
-    yield [x.sum(dtype="float64"), i.sum(dtype="int8"), i.sum(dtype="float32"), i.mean(dtype="float32")]
+    yield [
+        x.sum(dtype="float64"),
+        i.sum(dtype="int8"),
+        i.sum(dtype="float32"),
+        i.mean(dtype="float32"),
+    ]
     yield [x.sum(acc_dtype="float64"), x.mean(acc_dtype="float64"), i.prod(dtype="int16")]
     yield lambda: x.sum(dtype="int8")
     yield lambda: pt.dvector("d").sum(acc_dtype="float32")
@@ -155,7 +160,11 @@ def reduce_by_a_scalar_op():
     x = pt.dmatrix("x")
     yield both(CAReduce(ps.add, axis=(0,))(x), {x: M})
     yield both(CAReduce(ps.maximum, axis=(1,))(x), {x: M})
-    yield [str(CAReduce(ps.add, axis=(0,))), str(pt.sum(x, axis=0).owner.op), str(pt.prod(x).owner.op)]
+    yield [
+        str(CAReduce(ps.add, axis=(0,))),
+        str(pt.sum(x, axis=0).owner.op),
+        str(pt.prod(x).owner.op),
+    ]
     yield lambda: CAReduce(ps.sub, axis=(0,))(x)
     yield lambda: CAReduce(ps.add, axis=(3,))(x)
     yield CAReduce(ps.add, axis=(0,)) == CAReduce(ps.add, axis=(0,))

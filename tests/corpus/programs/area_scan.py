@@ -14,13 +14,21 @@ scan = pytensor.scan
 
 def powers():
     x = pt.dvector("x")
-    states = scan(lambda s, x: s * x, outputs_info=pt.ones_like(x), non_sequences=x, n_steps=3, return_updates=False)
+    states = scan(
+        lambda s, x: s * x,
+        outputs_info=pt.ones_like(x),
+        non_sequences=x,
+        n_steps=3,
+        return_updates=False,
+    )
     yield both(states, {x: [2.0, 3.0]})
     yield both(states[-1], {x: [2.0, 3.0]})
 
 
 def updates_are_returned():
-    results, updates = scan(lambda s: s + 1, outputs_info=pt.as_tensor(0.0, dtype="float64"), n_steps=3)
+    results, updates = scan(
+        lambda s: s + 1, outputs_info=pt.as_tensor(0.0, dtype="float64"), n_steps=3
+    )
     yield both(results)
     yield [type(updates).__name__, len(updates)]
 
@@ -30,16 +38,25 @@ def sequences():
     values = {x: [1.0, 2.0, 3.0], y: [10.0, 20.0]}
     yield both(scan(lambda a, b: a + b, sequences=[x, y], return_updates=False), values)
     yield both(scan(lambda a: a * 2, sequences=x, return_updates=False), values)
-    yield both(scan(lambda a: a * 2, sequences=[x], go_backwards=True, return_updates=False), values)
-    yield both(scan(lambda a, b: a - b, sequences=dict(input=x, taps=[0, 1]), return_updates=False), values)
-    yield both(scan(lambda a, b: a - b, sequences=dict(input=x, taps=[-1, 0]), return_updates=False), values)
+    yield both(
+        scan(lambda a: a * 2, sequences=[x], go_backwards=True, return_updates=False), values
+    )
+    yield both(
+        scan(lambda a, b: a - b, sequences=dict(input=x, taps=[0, 1]), return_updates=False), values
+    )
+    yield both(
+        scan(lambda a, b: a - b, sequences=dict(input=x, taps=[-1, 0]), return_updates=False),
+        values,
+    )
 
 
 def states_with_taps():
     x0 = pt.as_tensor(np.array([0.0, 1.0]))
     info = dict(initial=x0, taps=[-2, -1])
     yield both(scan(lambda a, b: a + b, outputs_info=info, n_steps=6, return_updates=False))
-    yield lambda: scan(lambda a, b: a + b, outputs_info=dict(initial=pt.dscalar("s"), taps=[-2, -1]), n_steps=6)
+    yield lambda: scan(
+        lambda a, b: a + b, outputs_info=dict(initial=pt.dscalar("s"), taps=[-2, -1]), n_steps=6
+    )
     yield lambda: scan(lambda a: a, outputs_info=dict(initial=x0, taps=[0]), n_steps=6)
     yield lambda: scan(lambda a: a, outputs_info=dict(initial=x0, taps=[1]), n_steps=6)
 
@@ -67,7 +84,12 @@ def loops_that_end_early():
 
 def numbers_of_steps():
     n = pt.lscalar("n")
-    y = scan(lambda s: s + 1, outputs_info=pt.as_tensor(0.0, dtype="float64"), n_steps=n, return_updates=False)
+    y = scan(
+        lambda s: s + 1,
+        outputs_info=pt.as_tensor(0.0, dtype="float64"),
+        n_steps=n,
+        return_updates=False,
+    )
     yield [both(y, {n: 3}), both(y, {n: 0}), both(y, {n: 1})]
     x = pt.dvector("x")
     z = scan(lambda a: a + 1, sequences=x, n_steps=2, return_updates=False)
@@ -93,10 +115,16 @@ def steps_that_are_wrong():
 
 def initial_states_broadcast():
     x = pt.dvector("x")
-    yield lambda: scan(lambda s: s + x, outputs_info=pt.zeros((1,)), n_steps=2, return_updates=False)
-    yield lambda: scan(lambda s: s + x, outputs_info=pt.zeros((2,)), n_steps=2, return_updates=False)
+    yield lambda: scan(
+        lambda s: s + x, outputs_info=pt.zeros((1,)), n_steps=2, return_updates=False
+    )
+    yield lambda: scan(
+        lambda s: s + x, outputs_info=pt.zeros((2,)), n_steps=2, return_updates=False
+    )
     yield lambda: scan(lambda a, s: s + a, sequences=x, outputs_info=0.0, return_updates=False)
-    yield lambda: scan(lambda a, s: s + a, sequences=x, outputs_info=np.float64(0), return_updates=False)
+    yield lambda: scan(
+        lambda a, s: s + a, sequences=x, outputs_info=np.float64(0), return_updates=False
+    )
 
 
 def outer_variables_are_found():
@@ -104,7 +132,9 @@ def outer_variables_are_found():
     y = scan(lambda a: a * w + x[0], sequences=x, return_updates=False)
     yield both(y, {x: [1.0, 2.0]})
     yield lambda: scan(lambda a: a * w, sequences=x, strict=True)
-    yield lambda: scan(lambda a, w: a * w, sequences=x, non_sequences=[w], strict=True, return_updates=False)
+    yield lambda: scan(
+        lambda a, w: a * w, sequences=x, non_sequences=[w], strict=True, return_updates=False
+    )
 
 
 def updates_of_shared_values():
@@ -170,7 +200,13 @@ def the_op():
     y = scan(lambda a, s: a + s, sequences=x, outputs_info=pt.as_tensor(0.0, dtype="float64"), name="sums",
              return_updates=False)  # fmt: skip
     op = y.owner.inputs[0].owner.op
-    yield [type(op).__name__, op.info.n_seqs, op.info.n_sit_sot, op.info.n_nit_sot, op.info.n_non_seqs]
+    yield [
+        type(op).__name__,
+        op.info.n_seqs,
+        op.info.n_sit_sot,
+        op.info.n_nit_sot,
+        op.info.n_non_seqs,
+    ]
     yield [len(op.inner_inputs), len(op.inner_outputs), op.name, op.info.as_while]
 
 
@@ -181,7 +217,13 @@ def compiled_loops():
     yield compiled(y[-1], {x: np.arange(5.0)})
     yield compiled(y[-2:], {x: np.arange(5.0)})
     yield compiled(y[::2].sum(), {x: np.arange(5.0)})
-    z = scan(lambda k, s, x: s + x[k], sequences=pt.arange(n), outputs_info=zero, non_sequences=x, return_updates=False)
+    z = scan(
+        lambda k, s, x: s + x[k],
+        sequences=pt.arange(n),
+        outputs_info=zero,
+        non_sequences=x,
+        return_updates=False,
+    )
     yield compiled(z, {x: np.arange(5.0), n: np.array(3)})
 
 
@@ -190,7 +232,11 @@ def checkpoints():
 
     x = pt.dscalar("x")
     result, _ = scan_checkpoints(
-        fn=lambda s, x: s * x, outputs_info=[pt.ones_like(x)], non_sequences=x, n_steps=6, save_every_N=2
+        fn=lambda s, x: s * x,
+        outputs_info=[pt.ones_like(x)],
+        non_sequences=x,
+        n_steps=6,
+        save_every_N=2,
     )
     yield both(result, {x: 2.0})
     yield both(pytensor.grad(result[-1], x), {x: 2.0})

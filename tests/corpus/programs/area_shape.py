@@ -99,7 +99,13 @@ def reshapes():
 def reshapes_of_known_lengths():
     x = pt.matrix("x", shape=(2, 3))
     y = pt.matrix("y", shape=(2, None))
-    yield [x.reshape((-1,)), x.reshape((3, -1)), y.reshape((-1,)), y.reshape((2, -1)), x.reshape((6, 1))]
+    yield [
+        x.reshape((-1,)),
+        x.reshape((3, -1)),
+        y.reshape((-1,)),
+        y.reshape((2, -1)),
+        x.reshape((6, 1)),
+    ]
     yield [x.flatten(), y.flatten(), x.ravel(), x.flatten(2), pt.flatten(x, ndim=1)]
     yield lambda: x.reshape((7,))
     yield lambda: x.reshape((4, -1))
@@ -119,7 +125,12 @@ def flatten():
 def transposes():
     x = pt.tensor("x", dtype="float64", shape=(2, None, 4))
     yield [x.T, x.transpose(), x.transpose(1, 0, 2), x.transpose((2, 0, 1)), x.mT, x.swapaxes(0, 2)]
-    yield [pt.moveaxis(x, 0, -1), pt.transpose(x, (0, 2, 1)), x.dimshuffle(2, 0, 1), pt.swapaxes(x, 1, 2)]
+    yield [
+        pt.moveaxis(x, 0, -1),
+        pt.transpose(x, (0, 2, 1)),
+        x.dimshuffle(2, 0, 1),
+        pt.swapaxes(x, 1, 2),
+    ]
     yield lambda: x.transpose(0, 1)
     yield lambda: x.transpose(0, 0, 1)
     yield lambda: pt.moveaxis(x, 5, 0)
@@ -129,7 +140,12 @@ def transposes():
 
 def dimshuffles():
     x = pt.tensor("x", dtype="float64", shape=(1, None))
-    yield [x.dimshuffle(1), x.dimshuffle(1, 0), x.dimshuffle("x", 0, "x", 1), x.dimshuffle([1, "x", 0])]
+    yield [
+        x.dimshuffle(1),
+        x.dimshuffle(1, 0),
+        x.dimshuffle("x", 0, "x", 1),
+        x.dimshuffle([1, "x", 0]),
+    ]
     yield lambda: x.dimshuffle(0)
     yield lambda: x.dimshuffle(0, 1, 2)
     yield lambda: x.dimshuffle(0, 0, 1)
@@ -142,7 +158,13 @@ def dimshuffles():
 
 def dimensions_of_length_one():
     x = pt.tensor("x", dtype="float64", shape=(1, None, 1))
-    yield [x.squeeze(), x.squeeze(0), x.squeeze(-1), pt.squeeze(x, axis=(0, 2)), pt.squeeze(x, axis=())]
+    yield [
+        x.squeeze(),
+        x.squeeze(0),
+        x.squeeze(-1),
+        pt.squeeze(x, axis=(0, 2)),
+        pt.squeeze(x, axis=()),
+    ]
     yield [pt.expand_dims(x, 0), pt.expand_dims(x, (0, -1)), pt.atleast_1d(pt.dscalar("s"))]
     yield [pt.atleast_2d(pt.dvector("v")), pt.atleast_3d(pt.dvector("v")), pt.shape_padleft(x, 2)]
     yield [pt.shape_padright(x), pt.shape_padaxis(x, 1), pt.atleast_Nd(pt.dvector("v"), n=3)]
@@ -271,8 +293,17 @@ def specified_shapes():
 def types():
     t = TensorType("float64", shape=(None, 1))
     yield [str(t), repr(t), t.ndim, t.broadcastable, t.dtype, t.shape, t == pt.dcol, t("x")]
-    yield [str(pt.dvector), str(pt.lscalar), str(TensorType("int8", (2, 3))), t.clone(dtype="int8")("x")]
-    yield [t.is_super(TensorType("float64", (2, 1))), t.is_super(pt.dmatrix), t.in_same_class(pt.dmatrix)]
+    yield [
+        str(pt.dvector),
+        str(pt.lscalar),
+        str(TensorType("int8", (2, 3))),
+        t.clone(dtype="int8")("x"),
+    ]
+    yield [
+        t.is_super(TensorType("float64", (2, 1))),
+        t.is_super(pt.dmatrix),
+        t.in_same_class(pt.dmatrix),
+    ]
     yield lambda: TensorType("float63", (None,))
     yield lambda: TensorType("float64", shape=(-1,))
     yield lambda: TensorType("float64", shape=("a",))
@@ -295,11 +326,17 @@ def filters_of_values():
     yield lambda: pt.fscalar.filter(0.1)
     yield lambda: pt.bscalar.filter(300)
     yield lambda: pt.bvector.filter(np.array([300]))
-    yield [t.is_valid_value(np.ones(2, "float32")), t.is_valid_value([1.0]), t.is_valid_value(np.ones(2))]
+    yield [
+        t.is_valid_value(np.ones(2, "float32")),
+        t.is_valid_value([1.0]),
+        t.is_valid_value(np.ones(2)),
+    ]
 
 
 def constructors():
-    for name in "scalar vector matrix row col tensor3 tensor4 dvector ivector bmatrix fscalar zcol".split():
+    for name in (
+        "scalar vector matrix row col tensor3 tensor4 dvector ivector bmatrix fscalar zcol".split()
+    ):
         yield [name, getattr(pt, name)("x"), getattr(pt, name)().name]
     yield pt.tensor("x", dtype="int8", shape=(2, None))
     yield pt.tensor(dtype="float32", shape=(3,), name="y").name
