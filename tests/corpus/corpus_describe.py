@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 #: an address in memory, which differs from run to run
 ADDRESS = re.compile("0x[0-9a-f]+")

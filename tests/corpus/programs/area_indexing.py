@@ -20,8 +20,19 @@ T = np.arange(24.0).reshape(2, 3, 4)
 
 def basic_indices():
     x = pt.matrix("x", shape=(3, 4))
-    keys = [0, -1, slice(1, 3), slice(None, None, -1), (0, 1), (slice(None), 2), (Ellipsis, 1),
-            (None, 0), (slice(None), None), (slice(5, 10),), (slice(-2, None), slice(0, 3, 2))]  # fmt: skip
+    keys = [
+        0,
+        -1,
+        slice(1, 3),
+        slice(None, None, -1),
+        (0, 1),
+        (slice(None), 2),
+        (Ellipsis, 1),
+        (None, 0),
+        (slice(None), None),
+        (slice(5, 10),),
+        (slice(-2, None), slice(0, 3, 2)),
+    ]
     for key in keys:
         yield both(x[key], {x: M})
 
@@ -80,16 +91,28 @@ def indices_out_of_range():
 
 def advanced_indices():
     x = pt.dmatrix("x")
-    keys = [[0, 2], ([0, 1], [1, 2]), (slice(None), [0, 3]), ([0, 1], slice(1, 3)),
-            np.array([[0, 1], [2, 0]]), (np.array([0, 1])[:, None], np.array([0, 2]))]  # fmt: skip
+    keys = [
+        [0, 2],
+        ([0, 1], [1, 2]),
+        (slice(None), [0, 3]),
+        ([0, 1], slice(1, 3)),
+        np.array([[0, 1], [2, 0]]),
+        (np.array([0, 1])[:, None], np.array([0, 2])),
+    ]
     for key in keys:
         yield both(x[key], {x: M})
 
 
 def places_of_advanced_axes():
     x = pt.dtensor3("x")
-    keys = [(0, slice(None), [0, 1]), (slice(None), [0, 1], [0, 1]), ([0, 1], slice(None), [0, 1]),
-            (slice(None), 1, [2, 0]), ([[0, 1]], None, 0), (None, [0, 1], slice(None), 0)]  # fmt: skip
+    keys = [
+        (0, slice(None), [0, 1]),
+        (slice(None), [0, 1], [0, 1]),
+        ([0, 1], slice(None), [0, 1]),
+        (slice(None), 1, [2, 0]),
+        ([[0, 1]], None, 0),
+        (None, [0, 1], slice(None), 0),
+    ]
     for key in keys:
         yield both(x[key], {x: T})
 

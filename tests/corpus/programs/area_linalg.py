@@ -135,11 +135,11 @@ def eigenvalues():
 
 def decompositions():
     M = pt.dmatrix("M")
-    u, s, vt = ptl.svd(M, full_matrices=False)
+    u, s, _ = ptl.svd(M, full_matrices=False)
     yield both(s, {M: B})
     yield both(abs(u), {M: B})
     yield both(ptl.svd(M, compute_uv=False), {M: B})
-    q, r = ptl.qr(M)
+    _, r = ptl.qr(M)
     yield both(abs(r), {M: B})
     yield both(abs(ptl.qr(M, mode="r")), {M: B})
     yield [both(y, {M: A}) for y in ptl.lu(M)]
@@ -230,9 +230,19 @@ def rewrites_of_linear_algebra():
 def grads_of_linear_algebra():
     M, v = pt.dmatrix("M"), pt.dvector("v")
     values = {M: A, v: [1.0, 2.0, 3.0]}
-    costs = (ptl.det(M), ptl.inv(M).sum(), ptl.cholesky(M).sum(), ptl.solve(M, v).sum(),
-             pt.log(ptl.det(M)), ptl.eigh(M)[0].sum(), ptl.svd(M, compute_uv=False).sum(),
-             ptl.slogdet(M)[1], ptl.expm(M).sum(), ptl.pinv(M).sum(), ptl.matrix_power(M, 2).sum())  # fmt: skip
+    costs = (
+        ptl.det(M),
+        ptl.inv(M).sum(),
+        ptl.cholesky(M).sum(),
+        ptl.solve(M, v).sum(),
+        pt.log(ptl.det(M)),
+        ptl.eigh(M)[0].sum(),
+        ptl.svd(M, compute_uv=False).sum(),
+        ptl.slogdet(M)[1],
+        ptl.expm(M).sum(),
+        ptl.pinv(M).sum(),
+        ptl.matrix_power(M, 2).sum(),
+    )
     for cost in costs:
         yield both(pytensor.grad(cost, M), values)
 

@@ -11,28 +11,50 @@ import pytensor.tensor as pt
 
 MODULES = {
     "pytensor": "function grad shared config dprint scan In Out Mode OpFromGraph ifelse wrap_py",
-    "pytensor.graph": "Apply Op Variable FunctionGraph clone_replace graph_replace vectorize_graph Constant Type",
-    "pytensor.graph.basic": "Apply Constant Variable AtomicVariable NominalVariable equal_computations",
-    "pytensor.graph.traversal": "ancestors graph_inputs toposort walk explicit_graph_inputs io_toposort",
+    "pytensor.graph": (
+        "Apply Op Variable FunctionGraph clone_replace graph_replace vectorize_graph Constant Type"
+    ),
+    "pytensor.graph.basic": (
+        "Apply Constant Variable AtomicVariable NominalVariable equal_computations"
+    ),
+    "pytensor.graph.traversal": (
+        "ancestors graph_inputs toposort walk explicit_graph_inputs io_toposort"
+    ),
     "pytensor.graph.utils": "MissingInputError MethodNotDefined Scratchpad MetaType",
-    "pytensor.graph.rewriting.basic": "node_rewriter graph_rewriter in2out out2in MergeOptimizer copy_stack_trace",
-    "pytensor.graph.rewriting.db": "EquilibriumDB SequenceDB RewriteDatabaseQuery LocalGroupDB TopoDB",
+    "pytensor.graph.rewriting.basic": (
+        "node_rewriter graph_rewriter in2out out2in MergeOptimizer copy_stack_trace"
+    ),
+    "pytensor.graph.rewriting.db": (
+        "EquilibriumDB SequenceDB RewriteDatabaseQuery LocalGroupDB TopoDB"
+    ),
     "pytensor.graph.rewriting.utils": "rewrite_graph get_clients_at_depth",
     "pytensor.compile": "function shared In Mode optdb SharedVariable DeepCopyOp ViewOp",
     "pytensor.compile.mode": "Mode get_mode get_default_mode optdb predefined_modes",
     "pytensor.link.basic": "Linker PerformLinker Container LocalLinker JITLinker",
-    "pytensor.tensor.basic": "as_tensor_variable Alloc MakeVector Join join ARange arange switch zeros_like",
+    "pytensor.tensor.basic": (
+        "as_tensor_variable Alloc MakeVector Join join ARange arange switch zeros_like"
+    ),
     "pytensor.tensor.math": "add mul dot Sum sum Prod Max Argmax max_and_argmax Dot clip sigmoid",
     "pytensor.tensor.elemwise": "Elemwise DimShuffle CAReduce",
     "pytensor.tensor.shape": "Reshape Shape Shape_i SpecifyShape shape reshape specify_shape",
-    "pytensor.tensor.subtensor": "Subtensor IncSubtensor AdvancedSubtensor set_subtensor inc_subtensor take",
+    "pytensor.tensor.subtensor": (
+        "Subtensor IncSubtensor AdvancedSubtensor set_subtensor inc_subtensor take"
+    ),
     "pytensor.tensor.variable": "TensorVariable TensorConstant",
-    "pytensor.tensor.type": "TensorType tensor scalar vector matrix discrete_dtypes float_dtypes values_eq_approx",
-    "pytensor.tensor.extra_ops": "CumOp cumsum diff repeat Repeat bincount unique Unique ravel_multi_index broadcast_to",
+    "pytensor.tensor.type": (
+        "TensorType tensor scalar vector matrix discrete_dtypes float_dtypes values_eq_approx"
+    ),
+    "pytensor.tensor.extra_ops": (
+        "CumOp cumsum diff repeat Repeat bincount unique Unique ravel_multi_index broadcast_to"
+    ),
     "pytensor.tensor.blockwise": "Blockwise",
     "pytensor.tensor.random.op": "RandomVariable RNGConsumerOp default_rng",
-    "pytensor.tensor.random.basic": "normal NormalRV uniform gamma categorical multinomial ScipyRandomVariable",
-    "pytensor.tensor.random.utils": "RandomStream normalize_size_param params_broadcast_shapes custom_rng_deepcopy",
+    "pytensor.tensor.random.basic": (
+        "normal NormalRV uniform gamma categorical multinomial ScipyRandomVariable"
+    ),
+    "pytensor.tensor.random.utils": (
+        "RandomStream normalize_size_param params_broadcast_shapes custom_rng_deepcopy"
+    ),
     "pytensor.tensor.special": "softmax log_softmax xlogy betaln logit Softmax",
     "pytensor.tensor.slinalg": "cholesky solve Cholesky Solve expm block_diag solve_triangular",
     "pytensor.tensor.nlinalg": "det inv MatrixInverse eigh svd norm trace",
@@ -44,7 +66,9 @@ MODULES = {
     "pytensor.scan.op": "Scan ScanInfo",
     "pytensor.scan.utils": "until ScanArgs",
     "pytensor.scan.basic": "scan",
-    "pytensor.gradient": "grad jacobian hessian verify_grad DisconnectedType disconnected_grad NullTypeGradError",
+    "pytensor.gradient": (
+        "grad jacobian hessian verify_grad DisconnectedType disconnected_grad NullTypeGradError"
+    ),
     "pytensor.printing": "debugprint pprint Print pydotprint pp min_informative_str",
     "pytensor.raise_op": "Assert CheckAndRaise assert_op",
     "pytensor.ifelse": "ifelse IfElse",
@@ -79,11 +103,40 @@ def names_that_do_not_exist():
 
 
 def parameters_of_functions():
-    functions = (pytensor.function, pytensor.scan, pytensor.grad, pytensor.shared, pt.as_tensor_variable,
-                 pt.sum, pt.mean, pt.max, pt.arange, pt.concatenate, pt.reshape, pt.sort, pt.repeat, pt.tensor,
-                 pt.set_subtensor, pt.specify_shape, pt.linalg.solve, pt.linalg.cholesky, pt.linalg.svd,
-                 pytensor.dprint, pytensor.gradient.jacobian, pytensor.gradient.verify_grad, pt.split, pt.stack,
-                 pt.take, pt.unique, pt.eye, pt.tri, pt.cumsum, pt.diff, pt.pad, pt.einsum)  # fmt: skip
+    functions = (
+        pytensor.function,
+        pytensor.scan,
+        pytensor.grad,
+        pytensor.shared,
+        pt.as_tensor_variable,
+        pt.sum,
+        pt.mean,
+        pt.max,
+        pt.arange,
+        pt.concatenate,
+        pt.reshape,
+        pt.sort,
+        pt.repeat,
+        pt.tensor,
+        pt.set_subtensor,
+        pt.specify_shape,
+        pt.linalg.solve,
+        pt.linalg.cholesky,
+        pt.linalg.svd,
+        pytensor.dprint,
+        pytensor.gradient.jacobian,
+        pytensor.gradient.verify_grad,
+        pt.split,
+        pt.stack,
+        pt.take,
+        pt.unique,
+        pt.eye,
+        pt.tri,
+        pt.cumsum,
+        pt.diff,
+        pt.pad,
+        pt.einsum,
+    )
     for f in functions:
         yield [
             p
@@ -94,11 +147,17 @@ def parameters_of_functions():
 
 def methods_of_variables():
     x = pt.dmatrix("x")
-    names = "T all any argmax argmin argsort astype broadcastable choose clip compress conj copy cumprod cumsum " \
-            "diagonal dimshuffle dot dtype eval fill flatten imag inc max mean min ndim nonzero nonzero_values norm " \
-            "owner prod ptp ravel real repeat reshape round searchsorted set shape size sort squeeze std sum swapaxes " \
-            "take trace transpose trunc type var zeros_like ones_like get_parents get_scalar_constant_value mT " \
-            "item tolist __array_priority__ is_integer_matrix"  # fmt: skip
+    names = (
+        "T all any argmax argmin argsort astype broadcastable choose clip "
+        "compress conj copy cumprod cumsum"
+        "diagonal dimshuffle dot dtype eval fill flatten imag inc max mean min "
+        "ndim nonzero nonzero_values norm"
+        "owner prod ptp ravel real repeat reshape round searchsorted set shape "
+        "size sort squeeze std sum swapaxes"
+        "take trace transpose trunc type var zeros_like ones_like get_parents "
+        "get_scalar_constant_value mT"
+        "item tolist __array_priority__ is_integer_matrix"
+    )
     yield [name for name in names.split() if not hasattr(x, name)]
 
 

@@ -83,8 +83,26 @@ def trees_of_inner_graphs():
 def formulas():
     x, y = pt.dscalar("x"), pt.dscalar("y")
     M, v = pt.dmatrix("M"), pt.dvector("v")
-    for z in (x + y, x * y + 1, x - (y - 1), -(x + y), x / y, x**2, (x + 1) ** y, pt.exp(x), pt.log(x * 2),
-              pt.dot(M, v), M.sum(), M.sum(axis=0), v[1:], v[0], M.T, x > y, pt.sqrt(x), pt.switch(x > 0, x, y)):  # fmt: skip
+    for z in (
+        x + y,
+        x * y + 1,
+        x - (y - 1),
+        -(x + y),
+        x / y,
+        x**2,
+        (x + 1) ** y,
+        pt.exp(x),
+        pt.log(x * 2),
+        pt.dot(M, v),
+        M.sum(),
+        M.sum(axis=0),
+        v[1:],
+        v[0],
+        M.T,
+        x > y,
+        pt.sqrt(x),
+        pt.switch(x > 0, x, y),
+    ):
         yield pp(z)
     yield pprint(x + 1)
 
@@ -96,11 +114,36 @@ def texts_of_constants():
 
 def texts_of_ops():
     x, M, t = pt.dvector("x"), pt.dmatrix("M"), pt.dtensor3("t")
-    variables = (x + 1, x[0], x[1:], M.T, M.sum(axis=1), pt.dot(M, x), pt.concatenate([x, x]), M.reshape((4,)),
-                 pt.alloc(0.0, 3), pt.arange(3), x.astype("float32"), pt.set_subtensor(x[0], 1), pt.sort(x),
-                 pt.cumsum(x), pt.linalg.inv(M), pt.linalg.cholesky(M), pt.linalg.det(t), x.max(), x.argmax(),
-                 pt.specify_shape(x, (3,)), M.dimshuffle(1, "x", 0), pt.eye(pt.lscalar("n")), pt.special.softmax(x, axis=0),
-                 pt.split(x, [1, 2], n_splits=2)[0], pt.nonzero(x)[0], pt.unique(x), pt.shape(M), pt.sigmoid(x))  # fmt: skip
+    variables = (
+        x + 1,
+        x[0],
+        x[1:],
+        M.T,
+        M.sum(axis=1),
+        pt.dot(M, x),
+        pt.concatenate([x, x]),
+        M.reshape((4,)),
+        pt.alloc(0.0, 3),
+        pt.arange(3),
+        x.astype("float32"),
+        pt.set_subtensor(x[0], 1),
+        pt.sort(x),
+        pt.cumsum(x),
+        pt.linalg.inv(M),
+        pt.linalg.cholesky(M),
+        pt.linalg.det(t),
+        x.max(),
+        x.argmax(),
+        pt.specify_shape(x, (3,)),
+        M.dimshuffle(1, "x", 0),
+        pt.eye(pt.lscalar("n")),
+        pt.special.softmax(x, axis=0),
+        pt.split(x, [1, 2], n_splits=2)[0],
+        pt.nonzero(x)[0],
+        pt.unique(x),
+        pt.shape(M),
+        pt.sigmoid(x),
+    )
     for y in variables:
         yield lambda y=y: str(y.owner.op)
 

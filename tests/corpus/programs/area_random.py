@@ -20,21 +20,42 @@ def drawn(name, *parameters, **options):
 
 def continuous_draws():
     for name, parameters in (
-        ("normal", (1.0, 2.0)), ("uniform", (-1.0, 3.0)), ("exponential", (2.0,)), ("beta", (2.0, 3.0)),
-        ("laplace", (0.0, 2.0)), ("gumbel", (0.0, 1.0)), ("logistic", (0.0, 1.0)), ("lognormal", (0.0, 0.5)),
-        ("cauchy", (0.0, 1.0)), ("halfnormal", (0.0, 1.0)), ("halfcauchy", (0.0, 1.0)), ("pareto", (2.0, 1.0)),
-        ("triangular", (0.0, 0.5, 1.0)), ("vonmises", (0.0, 1.0)), ("wald", (1.0, 2.0)), ("weibull", (2.0,)),
-        ("t", (4.0, 0.0, 1.0)), ("invgamma", (3.0, 1.0)), ("chisquare", (3.0,)), ("gamma", (2.0, 3.0)),
-    ):  # fmt: skip
+        ("normal", (1.0, 2.0)),
+        ("uniform", (-1.0, 3.0)),
+        ("exponential", (2.0,)),
+        ("beta", (2.0, 3.0)),
+        ("laplace", (0.0, 2.0)),
+        ("gumbel", (0.0, 1.0)),
+        ("logistic", (0.0, 1.0)),
+        ("lognormal", (0.0, 0.5)),
+        ("cauchy", (0.0, 1.0)),
+        ("halfnormal", (0.0, 1.0)),
+        ("halfcauchy", (0.0, 1.0)),
+        ("pareto", (2.0, 1.0)),
+        ("triangular", (0.0, 0.5, 1.0)),
+        ("vonmises", (0.0, 1.0)),
+        ("wald", (1.0, 2.0)),
+        ("weibull", (2.0,)),
+        ("t", (4.0, 0.0, 1.0)),
+        ("invgamma", (3.0, 1.0)),
+        ("chisquare", (3.0,)),
+        ("gamma", (2.0, 3.0)),
+    ):
         yield [name, drawn(name, *parameters, size=3), getattr(ptr, name)(*parameters, size=3)]
 
 
 def discrete_draws():
     for name, parameters in (
-        ("bernoulli", (0.3,)), ("binomial", (10, 0.3)), ("poisson", (4.0,)), ("geometric", (0.2,)),
-        ("nbinom", (3, 0.5)), ("hypergeometric", (5, 6, 4)), ("betabinom", (10, 2.0, 3.0)),
-        ("integers", (2, 10)), ("categorical", ([0.2, 0.3, 0.5],)),
-    ):  # fmt: skip
+        ("bernoulli", (0.3,)),
+        ("binomial", (10, 0.3)),
+        ("poisson", (4.0,)),
+        ("geometric", (0.2,)),
+        ("nbinom", (3, 0.5)),
+        ("hypergeometric", (5, 6, 4)),
+        ("betabinom", (10, 2.0, 3.0)),
+        ("integers", (2, 10)),
+        ("categorical", ([0.2, 0.3, 0.5],)),
+    ):
         yield [name, drawn(name, *parameters, size=4), getattr(ptr, name)(*parameters, size=4)]
 
 
@@ -112,8 +133,8 @@ def dtypes_of_draws():
         yield [
             name,
             op(*parameters),
-            lambda: op(*parameters, dtype="float32"),
-            lambda: op(*parameters, dtype="int32"),
+            lambda op=op, p=parameters: op(*p, dtype="float32"),
+            lambda op=op, p=parameters: op(*p, dtype="int32"),
         ]
     yield ptr.normal(pt.fscalar("f"), 1.0)
     with pytensor.config.change_flags(floatX="float32"):
@@ -148,7 +169,7 @@ def methods_of_generators():
     next_rng, x = rng.normal(0, 1, size=2)
     f = pytensor.function([], x, updates={rng: next_rng})
     yield [f(), f()]
-    later, y = next_rng.uniform(size=2)
+    _, y = next_rng.uniform(size=2)
     yield pytensor.function([], [x, y])()
     yield lambda: rng.no_such_distribution(1.0)
     yield lambda: rng.gamma(2.0, scale=3.0)[1].eval()

@@ -64,9 +64,11 @@ def states_with_taps():
 def several_outputs():
     x = pt.dvector("x")
     a, b = scan(
-        lambda x, s: (s + x, x * 2), sequences=x,
-        outputs_info=[pt.as_tensor(0.0, dtype="float64"), None], return_updates=False,
-    )  # fmt: skip
+        lambda x, s: (s + x, x * 2),
+        sequences=x,
+        outputs_info=[pt.as_tensor(0.0, dtype="float64"), None],
+        return_updates=False,
+    )
     yield [both(a, {x: [1.0, 2.0]}), both(b, {x: [1.0, 2.0]})]
     yield lambda: scan(lambda x, s: s + x, sequences=x, outputs_info=[None, None])
     single = scan(lambda x: x, sequences=x, return_list=True, return_updates=False)
@@ -75,8 +77,13 @@ def several_outputs():
 
 def loops_that_end_early():
     limit = pt.dscalar("limit")
-    y = scan(lambda s, limit: (s * 2, until(s > limit)), outputs_info=pt.as_tensor(1.0, dtype="float64"),
-             non_sequences=limit, n_steps=100, return_updates=False)  # fmt: skip
+    y = scan(
+        lambda s, limit: (s * 2, until(s > limit)),
+        outputs_info=pt.as_tensor(1.0, dtype="float64"),
+        non_sequences=limit,
+        n_steps=100,
+        return_updates=False,
+    )
     yield both(y, {limit: 10.0})
     yield both(y[-1], {limit: 10.0})
     yield both(y.shape, {limit: 10.0})
@@ -157,8 +164,13 @@ def views():
 
 def gradients():
     x, w = pt.dvector("x"), pt.dscalar("w")
-    y = scan(lambda a, s, w: pt.tanh(s * w + a), sequences=x, outputs_info=pt.as_tensor(0.0, dtype="float64"),
-             non_sequences=w, return_updates=False)  # fmt: skip
+    y = scan(
+        lambda a, s, w: pt.tanh(s * w + a),
+        sequences=x,
+        outputs_info=pt.as_tensor(0.0, dtype="float64"),
+        non_sequences=w,
+        return_updates=False,
+    )
     values = {x: [0.1, 0.2, 0.3], w: 0.7}
     yield both(pytensor.grad(y[-1], w), values)
     yield both(pytensor.grad(y.sum(), x), values)
@@ -168,8 +180,14 @@ def gradients():
 
 def truncated_gradients():
     w = pt.dscalar("w")
-    y = scan(lambda s, w: s * w, outputs_info=pt.as_tensor(1.0, dtype="float64"), non_sequences=w,
-             n_steps=4, truncate_gradient=2, return_updates=False)  # fmt: skip
+    y = scan(
+        lambda s, w: s * w,
+        outputs_info=pt.as_tensor(1.0, dtype="float64"),
+        non_sequences=w,
+        n_steps=4,
+        truncate_gradient=2,
+        return_updates=False,
+    )
     yield both(pytensor.grad(y[-1], w), {w: 2.0})
 
 
@@ -177,8 +195,9 @@ def loops_in_loops():
     M = pt.dmatrix("M")
     y = scan(
         lambda row: scan(lambda a: a**2, sequences=row, return_updates=False).sum(),
-        sequences=M, return_updates=False,
-    )  # fmt: skip
+        sequences=M,
+        return_updates=False,
+    )
     yield both(y, {M: [[1.0, 2.0], [3.0, 4.0]]})
     yield both(pytensor.grad(y.sum(), M), {M: [[1.0, 2.0], [3.0, 4.0]]})
 
@@ -197,8 +216,13 @@ def draws_in_loops():
 
 def the_op():
     x = pt.dvector("x")
-    y = scan(lambda a, s: a + s, sequences=x, outputs_info=pt.as_tensor(0.0, dtype="float64"), name="sums",
-             return_updates=False)  # fmt: skip
+    y = scan(
+        lambda a, s: a + s,
+        sequences=x,
+        outputs_info=pt.as_tensor(0.0, dtype="float64"),
+        name="sums",
+        return_updates=False,
+    )
     op = y.owner.inputs[0].owner.op
     yield [
         type(op).__name__,

@@ -14,8 +14,16 @@ M = np.arange(6.0).reshape(2, 3)
 
 def filled():
     n = pt.lscalar("n")
-    for y in (pt.zeros(3), pt.ones((2, 3)), pt.zeros((n, 2)), pt.full((2, n), 7), pt.zeros(()),
-              pt.ones(3, dtype="int8"), pt.full(2, 1.5, dtype="float32"), pt.alloc(0.0, n, 3)):  # fmt: skip
+    for y in (
+        pt.zeros(3),
+        pt.ones((2, 3)),
+        pt.zeros((n, 2)),
+        pt.full((2, n), 7),
+        pt.zeros(()),
+        pt.ones(3, dtype="int8"),
+        pt.full(2, 1.5, dtype="float32"),
+        pt.alloc(0.0, n, 3),
+    ):
         yield both(y, {n: 2})
     yield pt.empty((2, 3), dtype="int64")
     yield lambda: pt.zeros(-1).eval()
@@ -42,8 +50,17 @@ def alloc_of_vectors():
 
 def ranges():
     n = pt.lscalar("n")
-    for y in (pt.arange(3), pt.arange(3.0), pt.arange(1, 7, 2), pt.arange(n), pt.arange(0, 1, 0.25),
-              pt.arange(5, 0, -2), pt.arange(n, dtype="float32"), pt.arange(np.int8(3)), pt.arange(0)):  # fmt: skip
+    for y in (
+        pt.arange(3),
+        pt.arange(3.0),
+        pt.arange(1, 7, 2),
+        pt.arange(n),
+        pt.arange(0, 1, 0.25),
+        pt.arange(5, 0, -2),
+        pt.arange(n, dtype="float32"),
+        pt.arange(np.int8(3)),
+        pt.arange(0),
+    ):
         yield both(y, {n: 4})
     yield pt.arange(pt.bscalar("b"))
     yield pt.arange(pt.fscalar("f"))
@@ -63,8 +80,16 @@ def spaces():
 
 def matrices_of_ones():
     n = pt.lscalar("n")
-    for y in (pt.eye(2), pt.eye(2, 3), pt.eye(3, k=1), pt.eye(n), pt.eye(2, dtype="int8"), pt.tri(3),
-              pt.tri(2, 4, -1), pt.identity_like(pt.zeros((2, 2)))):  # fmt: skip
+    for y in (
+        pt.eye(2),
+        pt.eye(2, 3),
+        pt.eye(3, k=1),
+        pt.eye(n),
+        pt.eye(2, dtype="int8"),
+        pt.tri(3),
+        pt.tri(2, 4, -1),
+        pt.identity_like(pt.zeros((2, 2))),
+    ):
         yield both(y, {n: 2})
     yield lambda: pt.eye(2.5)
 
