@@ -10,7 +10,7 @@ is compiled as a whole by call.  The stages of compilation are timed for both.  
 >>> f([1.0, 2.0]), f.profile.calls
 (array(6.), 1)
 >>> sorted(str(op) for op in f.profile.by_op())
-['Mul', 'Sum']
+['Mul', 'Sum{axes=None}']
 """
 
 from __future__ import annotations
