@@ -239,7 +239,8 @@ class ProfileStats:
         for printer in _PRINTERS:
             text += f"\n{printer(text, file) or ''}".rstrip("\n")
         if config.profiling__debugprint:
-            text = "\n".join([text, *(late_bound["dprint"](f, file="str") for f in self._functions)])
+            trees = (late_bound["dprint"](f, file="str") for f in self._functions)
+            text = "\n".join([text, *trees])
         return text
 
     def _rows_of_memory(self, n: int) -> list[str]:

@@ -192,7 +192,10 @@ REDUCTIONS = {
     "local_sum_make_vector": ("stack([s, t]).sum()", "Add(s, t)"),
     "local_max_to_min": ("(-v).max()", "Neg(Min{axes=None}(v))"),
     "local_sort_under_reduce": ("sort(v).sum()", "Sum{axes=None}(v)"),
-    "local_sum_prod_of_mul_or_div": ("(2 * i).prod()", "Mul(Pow(2, Shape_i{0}(i)), Prod{axes=None}(i))"),
+    "local_sum_prod_of_mul_or_div": (
+        "(2 * i).prod()",
+        "Mul(Pow(2, Shape_i{0}(i)), Prod{axes=None}(i))",
+    ),
     "local_sum_of_neg_to_neg_of_sum": ("(-v).sum()", "Neg(Sum{axes=None}(v))"),
     "local_greedy_distributor": ("(x * y + x * z) / x", "Add(y, z)"),
     "local_useless_unbatched_blockwise": (
