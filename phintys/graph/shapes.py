@@ -155,7 +155,7 @@ class ShapeContext(ABC):
         return late_bound["known_constant"](self.inputs[i])
 
     def literal(self, i: int) -> Any:
-        """The number of input ``i`` if it is a 0-d constant; None of a variable that is computed."""
+        """The number of input ``i`` if it is a 0-d constant; None of what is computed."""
         return late_bound["literal"](self.inputs[i])
 
     @abstractmethod
