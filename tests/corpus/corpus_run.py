@@ -27,8 +27,9 @@ def outcomes_in(python: str, *areas: str) -> Outcomes:
 
 
 def outcomes_here(*areas: str) -> Outcomes:
-    """The outcomes in this package under the name of PyTensor."""
-    return _child(sys.executable, "phintys", areas, {"PYTHONPATH": str(HERE.parents[1])})
+    """The outcomes in this package under the name of PyTensor, without machine code."""
+    variables = {"PYTHONPATH": str(HERE.parents[1]), "PHINTYS_FLAGS": "mode=FAST_COMPILE"}
+    return _child(sys.executable, "phintys", areas, variables)
 
 
 def _child(
