@@ -15,8 +15,9 @@ def cache_directory(tmp_path_factory):
 
 
 #: Modules of a backend import the framework: without it there is nothing to collect.  Those of
-#: `phintys.compat.names` take the places of other packages.
+#: `phintys.compat.names` take the places of other packages, and programs of the corpus import one.
 collect_ignore_glob = [
     "phintys/compat/names/*",
+    "tests/corpus/programs/*",
     *(f"phintys/backends/{name}/*" for name in ("jax", "numba") if find_spec(name) is None),
 ]

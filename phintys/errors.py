@@ -81,6 +81,10 @@ class ShapeError(ContradictionError, ValueError):
     """Lengths that must agree do not, or a static shape is contradicted by a value."""
 
 
+class SpecifiedShapeError(ShapeError, AssertionError):
+    """A tensor has not the shape that `specify_shape` declares."""
+
+
 class OutOfRangeError(ContradictionError, IndexError):
     """A constant index, or the length of a mask, does not fit a length that is known when the graph
     is built."""
@@ -100,6 +104,10 @@ class CompilerError(PhintysError):
 
 class ComplexError(PhintysError, TypeError):
     """A function is not defined for complex numbers."""
+
+
+class UnconvertibleError(PhintysError, TypeError, NotImplementedError):
+    """A value cannot be a tensor: it is text, None, or an object of another kind."""
 
 
 class UnsupportedError(PhintysError, TypeError):

@@ -49,6 +49,7 @@ LLVM_LAYERS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routin
 OTHER_TESTS = {
     "arm": "the setup of an emulated processor",
     "benchmarks": "the programs of benchmarks/",
+    "corpus": "small programs here and in PyTensor",
     "densities": "log-densities as people write them, against mpmath",
     "docs": "the pages of docs/",
     "errors": "the messages of errors of all folders",

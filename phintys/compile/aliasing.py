@@ -107,7 +107,7 @@ def insert_deepcopy(
     [DeepCopyOp, Add]
     """
     is_borrowed_input = {
-        v: i.borrow and i.update is None for v, i in zip(fgraph.inputs, wrapped_inputs)
+        v: bool(i.borrow) and i.update is None for v, i in zip(fgraph.inputs, wrapped_inputs)
     }
     borrowed_outputs = [o.borrow for o in wrapped_outputs]
     is_borrowed_output = borrowed_outputs + [False] * (len(fgraph.outputs) - len(borrowed_outputs))

@@ -35,7 +35,7 @@ class SymbolicInput:
         self.mutable = bool(mutable)
         if self.mutable and borrow is False:
             raise ValueError("An input that is mutable must be borrowed: pass borrow=True.")
-        self.borrow = self.mutable if borrow is None else borrow
+        self.borrow = True if self.mutable else borrow
         self.variable, self.update = variable, update
         self.name = variable.name if name is None and autoname else name
         self.autoname, self.shared = autoname, False

@@ -10,7 +10,7 @@ is compiled as a whole by call.  The stages of compilation are timed for both.  
 >>> f([1.0, 2.0]), f.profile.calls
 (array(6.), 1)
 >>> sorted(str(op) for op in f.profile.by_op())
-['Mul', 'Sum']
+['Mul', 'Sum{axes=None}']
 """
 
 from __future__ import annotations
@@ -239,8 +239,8 @@ class ProfileStats:
         for printer in _PRINTERS:
             text += f"\n{printer(text, file) or ''}".rstrip("\n")
         if config.profiling__debugprint:
-            graphs = [late_bound["dprint"](f, file="str") for f in self._functions]
-            text = "\n".join([text, *graphs])
+            trees = (late_bound["dprint"](f, file="str") for f in self._functions)
+            text = "\n".join([text, *trees])
         return text
 
     def _rows_of_memory(self, n: int) -> list[str]:

@@ -108,7 +108,7 @@ def hessian(
     """
     variables = variables_of(wrt, "wrt")
     if getattr(cost.type, "ndim", None) != 0:
-        raise TypeError(f"hessian needs a scalar cost; {cost} has type {cost.type}.")
+        raise ValueError(f"hessian needs a scalar cost; {cost} has type {cost.type}.")
     for v in variables:
         if getattr(v.type, "ndim", None) != 1:
             raise ValueError(f"hessian needs vectors; {v} has type {v.type}.")

@@ -93,12 +93,9 @@ def _class_and_props(x: Any) -> Any:
 
 
 def _text(self: Any) -> str:
-    props = self.__props__
-    if not props:
-        return type(self).__name__
-    if len(props) == 1:
-        return f"{type(self).__name__}{{{getattr(self, props[0])}}}"
-    return f"{type(self).__name__}{{{', '.join(f'{p}={getattr(self, p)}' for p in props)}}}"
+    """``Class{name=value, ...}``."""
+    props = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__props__)
+    return f"{type(self).__name__}{{{props}}}" if props else type(self).__name__
 
 
 class MetaObject(metaclass=MetaType):

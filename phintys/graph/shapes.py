@@ -154,6 +154,10 @@ class ShapeContext(ABC):
         """The number that all elements of input ``i`` are known to be when the graph is built."""
         return late_bound["known_constant"](self.inputs[i])
 
+    def literal(self, i: int) -> Any:
+        """The number of input ``i`` if it is a 0-d constant; None of what is computed."""
+        return late_bound["literal"](self.inputs[i])
+
     @abstractmethod
     def value(self, i: int) -> Dim:
         """The integer in the 0-d input ``i``."""
@@ -213,6 +217,9 @@ class StaticShapes(ShapeContext):
 
     def constant(self, i: int) -> Any:
         return self._read("known_constant", i)
+
+    def literal(self, i: int) -> Any:
+        return self._read("literal", i)
 
     def value(self, i: int) -> Dim:
         known = self._read("known_length", i)

@@ -133,6 +133,8 @@ class Variable(Node, Generic[TypeT, OwnerT]):
         index: int | None = None,
         name: str | None = None,
     ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"A name is a string, not {name!r}.")
         self.type = type
         self.owner = owner
         self.index = index

@@ -57,4 +57,4 @@ class PrintCurrentFunctionGraph(GraphRewriter):
 
     def apply(self, fgraph: FunctionGraph) -> None:
         text = late_bound["dprint"](fgraph, file="str")
-        sys.stdout.write(f"PrintCurrentFunctionGraph: {self.header}\n{text}\n")
+        sys.stdout.write(f"PrintCurrentFunctionGraph: {self.header}\n{text}")

@@ -191,8 +191,8 @@ def dprint(
     print_destroy_map: bool = False,
     print_view_map: bool = False,
     print_memory_map: bool = False,
-    print_fgraph_inputs: bool = False,
     print_inner_graphs: bool = True,
+    print_fgraph_inputs: bool = False,
     print_assumptions: bool = False,
     **kwargs: Any,
 ) -> Any:
@@ -271,7 +271,7 @@ def dprint(
         printer.inner_graphs()
     text = "\n".join(printer.lines)
     if file == "str":
-        return text
+        return f"{text}\n"
     if file == "rich":
         return _rich_tree(printer.lines)
     if isinstance(file, str):

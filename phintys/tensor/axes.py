@@ -28,7 +28,7 @@ __all__ = [
 
 
 def transpose(x: TensorLike, axes: Axis = None) -> TensorVariable:
-    """``x`` with its axes permuted; None reverses them.
+    """``x`` with its axes permuted; None reverses them, and ``x.T`` becomes the result's name.
 
     >>> import phintys.tensor as pt
     >>> pt.transpose(pt.zeros((2, 3, 4)), (1, 0, 2)).type.shape
@@ -38,7 +38,10 @@ def transpose(x: TensorLike, axes: Axis = None) -> TensorVariable:
     order = range(x.type.ndim)[::-1] if axes is None else normalize_axis_tuple(axes, x.type.ndim)
     if len(order) != x.type.ndim:
         raise ValueError(f"{x} has {x.type.ndim} axes; {axes} names {len(order)}.")
-    return dimshuffle(x, list(order))
+    permuted = dimshuffle(x, list(order))
+    if x.name and permuted is not x and list(order) == list(range(x.type.ndim))[::-1]:
+        permuted.name = f"{x.name}.T"
+    return permuted
 
 
 def matrix_transpose(x: TensorLike) -> TensorVariable:

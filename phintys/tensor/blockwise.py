@@ -367,6 +367,10 @@ class ItemShapes(ShapeContext):
         self.asks, self.cacheable = True, False
         return super().constant(i)
 
+    def literal(self, i: int) -> Any:
+        self.asks, self.cacheable = True, False
+        return super().literal(i)
+
     def _known(self, value: int | None) -> Dim:
         self.asks, self.cacheable = True, False
         return self.outer.unknown() if value is None else Dim.const(value)

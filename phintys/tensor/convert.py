@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.errors import UnconvertibleError
 from phintys.graph.ignored import ignores
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable, late_bound
@@ -68,13 +69,21 @@ def literal_type(dtype: str, ndim: int) -> TensorType:
 def tensor_variable_of(
     x: TensorLike, name: str | None = None, ndim: int | None = None, **kwargs: Any
 ) -> TensorVariable:
-    """Convert ``x``; functions can be registered for further classes of values."""
+    """Convert ``x``; functions can be registered for further classes of values.
+
+    UnconvertibleError if ``x`` is neither numbers nor a list, TypeError if it has a wrong dtype.
+    """
     if isinstance(x, bool):
         raise TypeError(
             f"{x} is a Python bool: write np.array({x}) for a boolean tensor, or 0 / 1 for a "
             "number."
         )
-    return constant(x, name=name, ndim=ndim, **kwargs)
+    try:
+        return constant(x, name=name, ndim=ndim, **kwargs)
+    except TypeError as exc:
+        if isinstance(x, list | tuple | np.ndarray):
+            raise
+        raise UnconvertibleError(str(exc)) from None
 
 
 @tensor_variable_of.register(Variable)

@@ -127,10 +127,6 @@ class Unique(Op):
         """The positions at which the distinct elements occur first."""
         return Unique(return_index=True, axis=self.axis)(x)[1]
 
-    def __str__(self) -> str:
-        flags = [p for p in ("index", "inverse", "counts") if getattr(self, f"return_{p}")]
-        return f"Unique{{{', '.join([*flags, f'axis={self.axis}'])}}}"
-
 
 def unique(
     ar: Any,

@@ -31,7 +31,7 @@ def rfft(inp: TensorLike, norm: OlderNorm = None) -> TensorVariable:
         the number of elements of an item of the batch
 
     The result has the shape (batch, n, ..., m // 2 + 1, 2): real parts, then imaginary parts.
-    TypeError for complex numbers, ValueError for another norm or without an axis to transform.
+    TypeError for complex numbers or without an axis to transform, ValueError for another norm.
 
     >>> import phintys.tensor as pt
     >>> from phintys.tensor.fft import rfft
@@ -41,7 +41,7 @@ def rfft(inp: TensorLike, norm: OlderNorm = None) -> TensorVariable:
     kind: Norm = "ortho" if _checked(norm) == "ortho" else "backward"
     x = as_tensor_variable(inp)
     if x.type.ndim < 2:
-        raise ValueError(f"rfft takes a batch and at least one axis; {x} has {x.type.ndim}.")
+        raise TypeError(f"rfft takes a batch and at least one axis; {x} has {x.type.ndim}.")
     last = x.type.ndim - 1
     x = Fourier("rfft", last, kind)(x, length(x, last))
     for axis in range(1, last):
@@ -59,7 +59,7 @@ def irfft(inp: TensorLike, norm: OlderNorm = None, is_odd: bool = False) -> Tens
         its square root; ``"no_norm"``: without a factor
     is_odd : whether the last length m of the result is odd
 
-    TypeError for complex numbers, ValueError for another norm or without an axis to transform.
+    TypeError for complex numbers or without an axis to transform, ValueError for another norm.
     """
     norms: dict[OlderNorm, Norm] = {None: "backward", "ortho": "ortho", "no_norm": "forward"}
     kind = norms[_checked(norm)]
@@ -67,7 +67,7 @@ def irfft(inp: TensorLike, norm: OlderNorm = None, is_odd: bool = False) -> Tens
     if dtypes.is_complex(x.type.dtype):
         raise TypeError(f"irfft takes real and imaginary parts as real numbers, not {x.type}.")
     if x.type.ndim < 3:
-        raise ValueError(f"irfft takes a batch, an axis and parts; {x} has {x.type.ndim} axes.")
+        raise TypeError(f"irfft takes a batch, an axis and parts; {x} has {x.type.ndim} axes.")
     x = specify_shape(x, [*[None] * (x.type.ndim - 1), 2])
     z = functions.complex(x[..., 0], x[..., 1])
     last = z.type.ndim - 1

@@ -144,6 +144,14 @@ def _tensor_index(e: TensorLike) -> TensorVariable:
     return found
 
 
+def _integer_index(e: TensorLike) -> TensorVariable:
+    """As `_tensor_index`; NumPy's function raises IndexError for floats."""
+    try:
+        return _tensor_index(e)
+    except TypeError as exc:
+        raise IndexError(str(exc)) from None
+
+
 def _is_none(e: object) -> bool:
     return e is None or isinstance(getattr(e, "type", None), NoneTypeT)
 
@@ -337,7 +345,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = 0) 
     array([[2, 1],
            [6, 6]])
     """
-    arr, indices = as_tensor_variable(arr), _tensor_index(indices)
+    arr, indices = as_tensor_variable(arr), _integer_index(indices)
     if axis is None:
         arr, axis = flatten(arr), 0
     if arr.type.ndim != indices.type.ndim:

@@ -148,7 +148,9 @@ def join(axis: TensorLike, *tensors_list: TensorLike) -> TensorVariable:
         raise ValueError("join needs at least one tensor.")
     args = [as_tensor_variable(t) for t in tensors_list]
     if not isinstance(axis, int | np.integer):
-        found: Any = get_underlying_scalar_constant_value(axis)
+        found: Any = get_underlying_scalar_constant_value(axis, raise_not_constant=False)
+        if isinstance(found, Variable):
+            raise TypeError(f"The axis of join is a constant; {axis} is a variable.")
         axis = int(found)
     (axis,) = normalize_axis_tuple(int(axis), args[0].type.ndim or 1)  # Join refuses numbers
     return args[0] if len(args) == 1 else Join(axis)(*args)

@@ -170,9 +170,6 @@ class RavelMultiIndex(_Positions):
             i = w.max(w.const(0, i), w.min(i, w.sub(n, w.const(1, n))))
         return w.add(found, w.mul(i, stride))
 
-    def __str__(self) -> str:
-        return f"RavelMultiIndex{{mode={self.mode}, order={self.order}}}"
-
 
 def ravel_multi_index(
     multi_index: Sequence[Any], dims: Any, mode: Mode = "raise", order: Order = "C"
@@ -258,9 +255,6 @@ class UnravelIndex(_Positions):
             found[axis] = b.map(lambda w, i, n: w.imod(i, n), i, n)
             i = b.map(lambda w, i, n: w.idiv(i, n), i, n)
         return [found[axis] for axis in range(len(lengths))]
-
-    def __str__(self) -> str:
-        return f"UnravelIndex{{order={self.order}}}"
 
 
 def unravel_index(indices: Any, dims: Any, order: Order = "C") -> tuple[Any, ...]:

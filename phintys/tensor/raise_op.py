@@ -27,7 +27,7 @@ class CheckAndRaise(Op):
     Parameters
     ----------
     exc_type
-        the class of the exception; ValueError if it is none
+        the class of the exception; TypeError if it is none
     msg
         its message
 
@@ -49,7 +49,7 @@ class CheckAndRaise(Op):
 
     def __init__(self, exc_type: type[BaseException], msg: str = "") -> None:
         if not (isinstance(exc_type, type) and issubclass(exc_type, Exception)):
-            raise ValueError(f"exc_type must be a class of exceptions, not {exc_type!r}.")
+            raise TypeError(f"exc_type must be a class of exceptions, not {exc_type!r}.")
         self.exc_type, self.msg = exc_type, msg
 
     def make_node(self, value: Any, *conds: Any) -> Apply:

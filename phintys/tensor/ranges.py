@@ -13,7 +13,7 @@ from phintys.errors import RaggedError, ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import LARGEST, Shape, ShapeContext
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.aliases import Arrays, DTypeLike, Length, TensorLike
@@ -70,8 +70,8 @@ class ARange(Op):
         return typed_node(self, args, self.dtype)
 
     def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
-        values = [s.constant(i) for i in range(3)]
-        if None not in values and all(isinstance(v, Constant) for v in s.inputs):
+        values = [s.literal(i) for i in range(3)]
+        if None not in values:
             return [(Dim.const(count_of(*values)),)]
         return [(s.unknown(_count_of_arrays, lambda *_: _symbolic_count(*s.inputs)),)]
 

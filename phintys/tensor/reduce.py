@@ -245,11 +245,17 @@ class CAReduce(Op):
         return _rebuild, (type(self), self._arguments())
 
     def __str__(self) -> str:
-        axes = "" if self.axis is None else f"{{axes={list(self.axis)}}}"
-        return f"{self.label()}{axes}"
+        return f"CAReduce{{{self.scalar_op}, {self.axes_text()}}}"
 
-    def label(self) -> str:
-        return f"CAReduce{{{self.scalar_op}}}"
+    def axes_text(self) -> str:
+        """``axis=0``, or ``axes=`` and a list; None: all axes."""
+        match self.axis:
+            case None:
+                return "axes=None"
+            case (axis,):
+                return f"axis={axis}"
+            case axes:
+                return f"axes={list(axes)}"
 
 
 def _rebuild(cls: type[CAReduce], arguments: dict[str, Any]) -> CAReduce:
@@ -303,8 +309,8 @@ def keep_dims(x: Variable, axes: tuple[int, ...]) -> TensorVariable:
 class FixedOpCAReduce(CAReduce):
     """A reduction whose scalar op is given by its class."""
 
-    def label(self) -> str:
-        return type(self).__name__
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{{self.axes_text()}}}"
 
     def _arguments(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__props__}
@@ -358,7 +364,7 @@ class Sum(FixedOpCAReduce):
     """The sum over axes.  Small integers are upcast to 64 bits; float32 accumulates in float64."""
 
     __props__ = ("axis", "dtype", "acc_dtype")
-    __str__ = CAReduce.__str__
+    __str__ = FixedOpCAReduce.__str__
 
     def __init__(
         self, axis: Axis = None, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
@@ -415,7 +421,7 @@ class Prod(FixedOpCAReduce):
 
     __props__ = ("axis", "dtype", "acc_dtype", "no_zeros_in_input")
     in_python = "complex numbers: NumPy computes the products"
-    __str__ = CAReduce.__str__
+    __str__ = FixedOpCAReduce.__str__
 
     def __init__(
         self,
@@ -441,7 +447,7 @@ class ProdWithoutZeros(FixedOpCAReduce):
 
     __props__ = ("axis", "dtype", "acc_dtype")
     in_python = "complex numbers: NumPy computes the products"
-    __str__ = CAReduce.__str__
+    __str__ = FixedOpCAReduce.__str__
 
     def __init__(
         self, axis: Axis = None, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
@@ -497,7 +503,7 @@ class _SameDtype(FixedOpCAReduce):
 
 class _Extreme(_SameDtype):
     __props__ = ("axis", "initial")
-    __str__ = CAReduce.__str__
+    __str__ = FixedOpCAReduce.__str__
 
     def __init__(self, op: ScalarOp, axis: Axis, initial: bool) -> None:
         super().__init__(op, axis)
@@ -631,7 +637,7 @@ def _element(initial: float | None, x: TensorVariable) -> TensorVariable:
 class _Logical(_SameDtype):
     __props__ = ("axis",)
     not_differentiable = "its result is a bool"
-    __str__ = CAReduce.__str__
+    __str__ = FixedOpCAReduce.__str__
 
     def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
@@ -651,8 +657,8 @@ class Any_(_Logical):
     def __init__(self, axis: Axis = None) -> None:
         super().__init__(TABLE["or_"], axis)
 
-    def label(self) -> str:
-        return "Any"
+    def __str__(self) -> str:
+        return f"Any{{{self.axes_text()}}}"
 
 
 def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
@@ -726,10 +732,6 @@ class Argmax(Op):
             return NotImplemented
         b.result_shapes(node, *inputs)
         return b.reduce(self.kind, inputs[0], self.axes(node))
-
-    def __str__(self) -> str:
-        axes = "" if self.axis is None else f"{{axes={list(self.axis)}}}"
-        return f"{type(self).__name__}{axes}"
 
 
 class Argmin(Argmax):

@@ -114,7 +114,9 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
     array([1, 1, 2, 2])
     """
     a, repeats = as_tensor_variable(a), as_tensor_variable(repeats)
-    if repeats.type.ndim > 1 or not dtypes.is_discrete(repeats.type.dtype):
+    if repeats.type.ndim > 1:
+        raise ValueError(f"The numbers of repeats are a vector; {repeats} is {repeats.type}.")
+    if not dtypes.is_discrete(repeats.type.dtype):
         raise TypeError(f"The numbers of repeats are integers; {repeats} is {repeats.type}.")
     if axis is None:
         a, axis = flatten(a), 0

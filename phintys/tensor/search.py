@@ -55,7 +55,7 @@ class SearchsortedOp(Op):
     def make_node(self, x: Any, v: Any, sorter: Any = None) -> Apply:
         x, v = as_tensor_variable(x), as_tensor_variable(v)
         if x.type.ndim != 1:
-            raise TypeError(f"searchsorted searches vectors; {x} has type {x.type}.")
+            raise ValueError(f"searchsorted searches vectors; {x} has type {x.type}.")
         if sorter is not None:
             sorter = as_tensor_variable(sorter)
             if sorter.type.ndim != 1 or sorter.type.dtype not in dtypes.INTEGER:
@@ -96,9 +96,6 @@ class SearchsortedOp(Op):
         return b.external(
             insertion_points, dtype, (right, n, m), [x, v], writes=writes, batch=batch, work=64 * m
         )
-
-    def __str__(self) -> str:
-        return f"SearchsortedOp{{{self.side}}}"
 
 
 def common_dtype(node: Apply) -> str:

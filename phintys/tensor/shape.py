@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import Dim
-from phintys.errors import RaggedError, ShapeError
+from phintys.errors import RaggedError, ShapeError, SpecifiedShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape as Lengths
@@ -405,7 +405,7 @@ class SpecifyShape(Op):
         for axis, n in enumerate(s.inputs[1:]):
             if not isinstance(n.type, NoneTypeT):
                 message = f"Wrong length along axis {axis}"
-                found[axis] = s.equal(x[axis], s.value(1 + axis), message)
+                found[axis] = s.equal(x[axis], s.value(1 + axis), message, SpecifiedShapeError)
         return [tuple(found)]
 
     # ----- perform

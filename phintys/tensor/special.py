@@ -106,9 +106,6 @@ class _Exponentials(Op):
             x = b.expand(x, axis)
         return x
 
-    def __str__(self) -> str:
-        return f"{type(self).__name__}{{axis={list(self.axis or ())}}}"
-
 
 def _computed_in(dtype: str) -> str:
     """The dtype in which the functions of a float dtype are computed."""

@@ -212,6 +212,12 @@ def known_constant(v: Variable) -> complex | None:
     return None if value is None else value.item()
 
 
+def literal(v: Variable) -> complex | None:
+    """The number of a 0-d constant; None of another variable."""
+    return v.data.item() if isinstance(v, TensorConstant) and v.data.ndim == 0 else None
+
+
+late_bound["literal"] = literal
 late_bound["known_length"] = known_length
 late_bound["known_constant"] = known_constant
 

@@ -54,7 +54,8 @@ def assert_equal_computations(
 def _drawn(graph: Sequence[Any]) -> str:
     variables = [v for v in graph if isinstance(v, Variable)]
     plain = [repr(v) for v in graph if not isinstance(v, Variable)]
-    return "\n".join([*([dprint(variables, file="str")] if variables else []), *plain])
+    trees = [dprint(variables, file="str").rstrip("\n")] if variables else []
+    return "\n".join([*trees, *plain])
 
 
 class RewriteTester:

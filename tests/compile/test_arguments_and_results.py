@@ -128,7 +128,7 @@ def test_the_inputs_of_the_graph_are_the_variables_of_the_user(mode, xys):
         assert [c.storage for c in g.input_storage[2:]] == [s.container.storage for s in shared]
         assert [i.value for i in g.maker.inputs[2:]] == [s.container for s in shared]
         options = [(i.implicit, i.shared, i.mutable, i.borrow) for i in g.maker.inputs]
-        assert options[:2] == [(False, False, False, False)] * 2
+        assert options[:2] == [(False, False, False, None)] * 2
         assert options[2:] == [(True, True, False, True), (True, True, True, True)]
         assert g.maker.inputs[3].update.owner.inputs == [n, x]
     again = pickle.loads(pickle.dumps(f))

@@ -71,7 +71,9 @@ def test_an_input_must_not_be_computed(abc):
 
 def test_missing_inputs(abc):
     x, _y, z, _a, b = abc
-    with pytest.raises(MissingInputError, match=r"y \(type Interval.*Mix\{1\}(.|\n)*cell\(\"y\"\)"):
+    with pytest.raises(
+        MissingInputError, match=r"y \(type Interval.*Mix\{key=1\}(.|\n)*cell\(\"y\"\)"
+    ):
         FunctionGraph([x, z], [b], clone=False)
     with pytest.raises(MissingInputError, match="z"):
         FunctionGraph([x], [z], clone=False)

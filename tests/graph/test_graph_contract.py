@@ -191,7 +191,7 @@ def test_names_are_labels():
     assert x.auto_name == x.auto_name != cell("x").auto_name
     assert f(x, name="out").name == "out"
     assert [v.name for v in halve(x, name="out")] == ["out_0", "out_1"]
-    assert str(f(x)) == "Mix{1}.0" and str(halve(x)[1]) == "Halve.1"
+    assert str(f(x)) == "Mix{key=1}.0" and str(halve(x)[1]) == "Halve.1"
     assert str(cell()) == "<Interval{low=0, high=10007}>"
 
 
@@ -325,7 +325,7 @@ def test_clone_tells_inputs_from_orphans():
 # ---------------------------------------------------------------- ops
 def test_props_are_the_identity_of_an_op():
     assert Mix(1) == Mix(1) != Mix(2) and hash(Mix(1)) == hash(Mix(1))
-    assert Mix(1)._props_dict() == {"key": 1} and str(Mix(1)) == "Mix{1}"
+    assert Mix(1)._props_dict() == {"key": 1} and str(Mix(1)) == "Mix{key=1}"
 
     class Child(Mix):
         pass
@@ -342,7 +342,7 @@ def test_props_are_the_identity_of_an_op():
     class Quiet(Loud):
         __props__ = ("key",)
 
-    assert str(Loud(1)) == "loud" and str(Quiet(1)) == "Quiet{1}"
+    assert str(Loud(1)) == "loud" and str(Quiet(1)) == "Quiet{key=1}"
     with pytest.raises(TypeError, match="__props__"):
         type("Bad", (Op,), {"__props__": ["key"]})
     with pytest.raises(TypeError, match="unhashable"):

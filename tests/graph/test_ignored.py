@@ -76,7 +76,7 @@ def test_a_true_value_of_what_pytensor_uses_gives_a_warning():
     x = pt.dvector("x")
     with pytest.warns(UserWarning, match="dprint ignores print_storage; use the lists") as w:
         text = phintys.dprint(x, file="str", print_storage=True)
-    assert text == "x [id A]"
+    assert text == "x [id A]\n"
     assert w[0].filename == __file__
 
 
@@ -88,7 +88,7 @@ def test_defaults_and_what_changes_nothing_give_none():
         graph.replace_all_validate([(graph.inputs[0], graph.inputs[0])], verbose=False)
         graph.replace(graph.inputs[0], graph.inputs[0], None, None)
         pt.linalg.cholesky(pt.dmatrix(), check_finite=False, overwrite_a=True)
-        assert phintys.dprint(x, file="str", print_storage=False) == "x [id A]"
+        assert phintys.dprint(x, file="str", print_storage=False) == "x [id A]\n"
 
 
 def test_the_signature_stays():

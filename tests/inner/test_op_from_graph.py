@@ -361,7 +361,7 @@ def test_printing():
         "outer{inline=False} [id A]",
     ]
     assert text.count("inner{inline=False}") == 2 and "Exp" in text
-    assert phintys.dprint(op(y), file="str", print_inner_graphs=False).count("\n") == 1
+    assert phintys.dprint(op(y), file="str", print_inner_graphs=False).count("\n") == 2
     assert phintys.pp(op(y)) == "outer{inline=False}(y)"
 
 

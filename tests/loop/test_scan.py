@@ -407,7 +407,7 @@ def test_what_does_not_depend_on_the_step_is_computed_before_the_loop():
     outside = pt.exp(x).sum()
     found = scan(lambda s: s * outside + pt.tanh(k) + pt.zeros(3), outputs_info=m0, n_steps=2)
     op = scan_op(found)
-    assert not {"Exp", "Sum", "Tanh"} & {*op_names(op)} and "Alloc" in op_names(op)
+    assert not {"Exp", "Sum{axes=None}", "Tanh"} & {*op_names(op)} and "Alloc" in op_names(op)
     value, total = np.ones(3), np.exp(XS).sum()
     for _ in range(2):
         value = value * total + np.tanh(0.5)

@@ -144,6 +144,14 @@ def test_arange_of_floats(args):
     check(lambda *a: pt.arange(*a), lambda *a: np.arange(*a), [np.float64(a) for a in args])
 
 
+def test_lengths_of_ranges_do_not_depend_on_earlier_graphs():
+    """`tri(7)` had no static shape after a range whose stop was a cast of the constant 7."""
+    computed = pt.cast(pt.constant(np.int8(7)), "int64")
+    assert pt.arange(computed).type.shape == (None,)
+    assert pt.arange(np.int64(7)).type.shape == (7,)
+    assert pt.arange(computed).type.shape == (None,)
+
+
 def test_arange_dtypes():
     for out, dtype in [
         (pt.arange(3), "int64"), (pt.arange(pt.iscalar()), "int64"), (pt.arange(3.0), "float32"),

@@ -43,7 +43,7 @@ def test_errors():
     for f in (rfft, irfft):
         with pytest.raises(ValueError, match="norm is"):
             f(pt.dtensor3(), "forward")
-        with pytest.raises(ValueError, match="takes a batch"):
+        with pytest.raises(TypeError, match="takes a batch"):
             f(pt.dvector())
         with pytest.raises(TypeError):
             f(pt.ztensor3())

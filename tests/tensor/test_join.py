@@ -66,7 +66,7 @@ def test_join_misuse():
         (lambda: pt.concatenate([]), ValueError),
         (lambda: pt.concatenate(x), TypeError),
         (lambda: pt.join(2, x, x), ValueError),
-        (lambda: pt.join(pt.iscalar(), x, x), ValueError),
+        (lambda: pt.join(pt.iscalar(), x, x), TypeError),
         (lambda: pt.stack([]), ValueError),
         (lambda: pt.stack([x, x], axis=3), ValueError),
         (lambda: pt.horizontal_stack(x), ValueError),

@@ -55,7 +55,7 @@ def test_construction():
     assert assert_op == Assert() != CheckAndRaise(AssertionError, assert_op.msg)
     assert CheckAndRaise(ValueError, "m") == CheckAndRaise(ValueError, "m")
     assert str(CheckAndRaise(ValueError, "m")) == "CheckAndRaise{raises=ValueError, msg='m'}"
-    with pytest.raises(ValueError, match="class of exceptions"):
+    with pytest.raises(TypeError, match="class of exceptions"):
         CheckAndRaise(cast(Any, "ValueError"))
     with pytest.raises(TypeError):
         Assert()(x, y > 0)

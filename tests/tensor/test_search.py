@@ -102,7 +102,7 @@ def test_searchsorted_is_compiled():
     ("arguments", "error"),
     [
         (([1, 2], 1, "middle"), ValueError),
-        (([[1, 2]], 1), TypeError),
+        (([[1, 2]], 1), ValueError),
         (([1, 2], 1, "left", [0.0, 1.0]), TypeError),
     ],
 )

@@ -69,7 +69,7 @@ def test_defaults_and_structure():
     assert pt.special.log_softmax(x, -1).owner.op == LogSoftmax(axis=(1,))
     assert pt.logsumexp(x).owner.op == LogSumExp(axis=(0, 1))
     assert pt.logsumexp(x, 0, keepdims=True).type.shape == (1, None)
-    assert str(Softmax(axis=1)) == "Softmax{axis=[1]}"
+    assert str(Softmax(axis=1)) == "Softmax{axis=(1,)}"
     assert evaluate(pt.special.softmax(pt.constant(3.0))) == 1
     with pytest.raises(ValueError, match="out of bounds"):
         pt.special.softmax(x, axis=2)

@@ -363,4 +363,4 @@ class RandomVariable(RNGConsumerOp):
         return type(self)(**(props | changes))
 
     def __str__(self) -> str:
-        return f"{self.name}_rv{{{self.signature!r}}}"
+        return f'{self.name}_rv{{"{self.signature}"}}'

@@ -138,8 +138,8 @@ def test_functions_around_each_node():
     assert seen == [
         ("before", 0, "Sqr", None),
         ("after", 0, "Sqr", [1, 4]),
-        ("before", 1, "Sum", None),
-        ("after", 1, "Sum", 50),
+        ("before", 1, "Sum{axes=None}", None),
+        ("after", 1, "Sum{axes=None}", 50),
     ]
     assert isinstance(mode.including("fusion"), MonitorMode)
     assert isinstance(mode.clone(optimizer="o1"), MonitorMode)

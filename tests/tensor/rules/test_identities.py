@@ -44,7 +44,7 @@ CANONICAL = {
     "M.T.T": "M",
     "M.T[0]": "Subtensor{:, i}(M, 0)",
     "M[0][1]": "Subtensor{i, j}(M, 0, 1)",
-    "M.sum(axis=0).sum()": "Sum(M)",
+    "M.sum(axis=0).sum()": "Sum{axes=None}(M)",
     "M.reshape((6,)).reshape((2, 3))": "Reshape{2}(M, [2, 3])",
     "stack([s, t])[0]": "s",
     "join(0, x)": "x",
@@ -76,10 +76,10 @@ FAST_RUN = {
     "log(sigmoid(x))": "Neg(Softplus(Neg(x)))",
     "log(1 - sigmoid(x))": "Neg(Softplus(x))",
     "log(exp(x) + exp(y))": "Logaddexp(x, y)",
-    "log(exp(x).sum())": "LogSumExp{axis=[0]}(x)",
-    "exp(M) / exp(M).sum(axis=1, keepdims=True)": "Softmax{axis=[1]}(M)",
-    "log(special.softmax(M, axis=1))": "LogSoftmax{axis=[1]}(M)",
-    "M - logsumexp(M, axis=1, keepdims=True)": "LogSoftmax{axis=[1]}(M)",
+    "log(exp(x).sum())": "LogSumExp{axis=(0,)}(x)",
+    "exp(M) / exp(M).sum(axis=1, keepdims=True)": "Softmax{axis=(1,)}(M)",
+    "log(special.softmax(M, axis=1))": "LogSoftmax{axis=(1,)}(M)",
+    "M - logsumexp(M, axis=1, keepdims=True)": "LogSoftmax{axis=(1,)}(M)",
     "exp(x) * exp(y)": "Exp(Add(x, y))",
     "exp(x) / exp(y)": "Exp(Sub(x, y))",
     "sqrt(x**2)": "Abs(x)",
@@ -88,8 +88,8 @@ FAST_RUN = {
     "exp(log(x))": "Switch(Ge(x, 0), x, nan)",
     "1 - erf(x)": "Erfc(x)",
     "erf(x) - 1": "Neg(Erfc(x))",
-    "(2 * x).sum()": "Mul(2.0, Sum(x))",
-    "(-x).max()": "Neg(Min(x))",
+    "(2 * x).sum()": "Mul(2.0, Sum{axes=None}(x))",
+    "(-x).max()": "Neg(Min{axes=None}(x))",
     "second(x, s)": "Alloc(s, Shape_i{0}(x))",
     "x * 0": "Alloc(0.0, Shape_i{0}(x))",
     "disconnected_grad(x)": "x",
@@ -185,7 +185,7 @@ def test_gradient_of_softplus_does_not_overflow():
 def test_gradient_of_logsumexp_has_no_sum_of_its_own():
     x = pt.dvector("x")
     g = phintys.grad(pt.log(pt.exp(x).sum()), x)
-    total = "ExpandDims{axis=0}(LogSumExp{axis=[0]}(x))"
+    total = "ExpandDims{axis=0}(LogSumExp{axis=(0,)}(x))"
     assert text_of(rewrite_graph(g, include=("fast_run",))) == f"Exp_diff(x, {total})"
 
 
@@ -225,7 +225,7 @@ def test_fast_compile_recognises_rows_only():
     x, m = pt.dvector("x"), pt.dmatrix("m")
     assert text_of(rewrite_graph(pt.log(1 + x), include=("fast_compile",))) == "Log(Add(1.0, x))"
     rows = pt.exp(m) / pt.exp(m).sum(axis=1, keepdims=True)
-    assert text_of(rewrite_graph(rows, include=("fast_compile",))) == "Softmax{axis=[1]}(m)"
+    assert text_of(rewrite_graph(rows, include=("fast_compile",))) == "Softmax{axis=(1,)}(m)"
 
 
 def test_names_are_unique_and_tags_are_not_names():

@@ -113,7 +113,7 @@ READS = {
         "Dot(Subtensor{i}(K, 0), Subtensor{i}(K, 0))",
     ),
     "local_subtensor_of_elemwise": ("exp(M)[0]", "Exp(Subtensor{i}(M, 0))"),
-    "local_subtensor_of_reduce": ("M.sum(axis=1)[0]", "Sum(Subtensor{i}(M, 0))"),
+    "local_subtensor_of_reduce": ("M.sum(axis=1)[0]", "Sum{axes=None}(Subtensor{i}(M, 0))"),
     "local_subtensor_of_dot": ("dot(M, v)[1:]", "Dot(Subtensor{start:}(M, 1), v)"),
     "local_advanced_subtensor_of_dot": (
         "dot(N, Q)[np.array([1])]",
@@ -128,7 +128,7 @@ READS = {
     "local_subtensor_of_alloc": ("alloc(s, 5)[2]", "s"),
     "local_subtensor_of_softmax": (
         "special.softmax(M, axis=1)[0]",
-        "Softmax{axis=[0]}(Subtensor{i}(M, 0))",
+        "Softmax{axis=(0,)}(Subtensor{i}(M, 0))",
     ),
     "local_subtensor_make_vector": ("stack([s, t])[1]", "t"),
     "local_subtensor_remove_broadcastable_index": ("R[0]", "Squeeze{axis=0}(R)"),
@@ -184,16 +184,19 @@ WRITES = {
 }
 
 REDUCTIONS = {
-    "local_sum_prod_all_to_none": ("M.sum(axis=(0, 1))", "Sum(M)"),
-    "local_reduce_chain": ("M.max(axis=0).max()", "Max(M)"),
+    "local_sum_prod_all_to_none": ("M.sum(axis=(0, 1))", "Sum{axes=None}(M)"),
+    "local_reduce_chain": ("M.max(axis=0).max()", "Max{axes=None}(M)"),
     "local_reduce_broadcastable": ("R.sum(axis=0)", "Squeeze{axis=0}(R)"),
     "local_useless_reduce": ("s.sum()", "s"),
     "local_careduce_of_alloc": ("alloc(s, 3).sum()", "Mul(3.0, s)"),
     "local_sum_make_vector": ("stack([s, t]).sum()", "Add(s, t)"),
-    "local_max_to_min": ("(-v).max()", "Neg(Min(v))"),
-    "local_sort_under_reduce": ("sort(v).sum()", "Sum(v)"),
-    "local_sum_prod_of_mul_or_div": ("(2 * i).prod()", "Mul(Pow(2, Shape_i{0}(i)), Prod(i))"),
-    "local_sum_of_neg_to_neg_of_sum": ("(-v).sum()", "Neg(Sum(v))"),
+    "local_max_to_min": ("(-v).max()", "Neg(Min{axes=None}(v))"),
+    "local_sort_under_reduce": ("sort(v).sum()", "Sum{axes=None}(v)"),
+    "local_sum_prod_of_mul_or_div": (
+        "(2 * i).prod()",
+        "Mul(Pow(2, Shape_i{0}(i)), Prod{axes=None}(i))",
+    ),
+    "local_sum_of_neg_to_neg_of_sum": ("(-v).sum()", "Neg(Sum{axes=None}(v))"),
     "local_greedy_distributor": ("(x * y + x * z) / x", "Add(y, z)"),
     "local_useless_unbatched_blockwise": (
         "Blockwise(Dot(), '(m,k),(k)->(m)')(M, w)",
