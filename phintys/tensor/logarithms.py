@@ -37,6 +37,7 @@ from phintys.tensor.scaled import (
     is_float,
     log_of_share,
     number,
+    odds_of_share,
     one_plus,
     spread,
     stated_log,
@@ -378,6 +379,25 @@ def _log_of_selected(condition: Variable, *branches: Variable) -> Variable:
         taken = (x, neutral) if k == 0 else (neutral, x)
         logarithms.append(getattr(functions, name)(functions.switch(condition, *taken)))
     return functions.switch(condition, *logarithms)
+
+
+def log_beside_one(condition: Variable, v: Variable, holds: bool) -> Variable | None:
+    """The logarithm of ``v`` where a condition holds, or does not, and 0 elsewhere.
+
+    None if ``v`` is not next to 1 or 0 as it is written, so that its logarithm is taken as it is.
+    """
+    name, x, neutral = _beside(v)
+    odds = odds_of_share(v)
+    if odds is not None:
+        x, neutral = odds, 0
+    elif name == "log":
+        return None
+    argument = functions.switch(condition, *((x, neutral) if holds else (neutral, x)))
+    if odds is not None:
+        return functions.neg(functions.log1p(argument))
+    found = getattr(functions, name)(argument)
+    taken = (found, 0) if holds else (0, found)
+    return found if neutral == 0 else functions.switch(condition, *taken)
 
 
 def _beside(v: Variable) -> tuple[str, Variable, float]:
