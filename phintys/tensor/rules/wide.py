@@ -6,7 +6,8 @@ float32 numbers in float64, and rounds what leaves them to float32.  Kernels sti
 float32: between functions of a chain nothing is stored.
 
 Rounding is visible where a number meets itself: in ``x - floor(x)``, in ``x == max(x)``, or in
-``x - x[0]``.  So a number that anything but a function of a chain uses is rounded for all its uses.
+``x - x[0]``.  So a number that anything but a function of a chain uses is rounded for all its uses,
+and so is what it is a copy of, as in ``switch(c, x, 0)``.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ JUMPS = frozenset(
 )
 #: Functions that compare numbers, or ask whether they are finite.
 COMPARISONS = frozenset("eq neq lt le gt ge isnan isinf isfinite".split())
+#: Functions whose results are their arguments, or differ from them in the sign.
+COPIES = frozenset("identity second switch maximum minimum clip neg abs".split())
 #: Ops that put together or move what functions compute, and sums.
 MOVES = (AsWritten, DimShuffle, Join, MakeVector, Sum)
 
@@ -78,8 +81,8 @@ class _Chains:
         self._fgraph = fgraph
         self._made: set[Variable] = set()
         nodes = [node for node in fgraph.toposort() if self._note(node)]
-        self.rounded = {v for v in self._made if any(map(self._rounds, self.users(v)))}
-        narrow = self._compared_as_floats32(nodes)
+        self.rounded: set[Variable] = set()
+        narrow = self._round(nodes)
         self.nodes = [node for node in nodes if node not in narrow]
         self._first: dict[Apply, Apply] = {node: node for node in self.nodes}
         for node in self.nodes:
@@ -106,22 +109,29 @@ class _Chains:
         outside = not any(v in self._made for v in user.outputs)
         return outside and not isinstance(user.op, Output) and not _is_end(user)
 
-    def _compared_as_floats32(self, nodes: list[Apply]) -> set[Apply]:
-        """The comparisons with anything but other results and constants; rounds what they use."""
-        found: set[Apply] = set()
-        stack = [node for node in nodes if _is_comparison(node)]
-        while stack:
-            node = stack.pop()
-            if node in found or all(
-                self.is_wide(v) or isinstance(v, Constant) for v in node.inputs
-            ):
-                continue
-            found.add(node)
-            for v in node.inputs:
+    def _round(self, nodes: list[Apply]) -> set[Apply]:
+        """Find what is rounded; return the comparisons that are not part of chains.
+
+        They compare with anything but results of chains and constants.
+        """
+        narrow: set[Apply] = set()
+        compared = [node for node in nodes if _is_comparison(node)]
+        stack = [v for v in self._made if any(map(self._rounds, self.users(v)))]
+        while stack or compared:
+            while stack:
+                v = stack.pop()
                 if self.is_wide(v):
                     self.rounded.add(v)
-                    stack += [n for n in self.users(v) if _is_comparison(n)]
-        return found
+                    stack += v.owner.inputs if v.owner is not None and _is_copy(v.owner) else ()
+                    compared += [n for n in self.users(v) if _is_comparison(n)]
+            node = compared.pop() if compared else None
+            if node is not None and node not in narrow and not self._is_compared_wide(node):
+                narrow.add(node)
+                stack += node.inputs
+        return narrow
+
+    def _is_compared_wide(self, node: Apply) -> bool:
+        return all(self.is_wide(v) or isinstance(v, Constant) for v in node.inputs)
 
     def is_wide(self, v: Variable) -> bool:
         """Whether functions of chains use a result as it is, in float64."""
@@ -208,6 +218,11 @@ def _is_function(node: Apply) -> bool:
         return False
     real = not any(dtypes.is_complex(v.type.dtype) for v in node.inputs)
     return real and any(map(_is_float32, node.inputs))
+
+
+def _is_copy(node: Apply) -> bool:
+    """Whether the results of a node are copies of its inputs."""
+    return scalar_op_name(node) in COPIES or (type(node.op) in MOVES and type(node.op) is not Sum)
 
 
 def _is_comparison(node: Apply) -> bool:
