@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Place
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import DimShuffle, cast, function_of, functions
 from phintys.tensor.variable import TensorConstant
@@ -38,16 +38,38 @@ WHOLE: dict[float | None, int] = {k: k for k in range(-4, 5) if k not in (0, 1)}
 
 
 class Atom(NamedTuple):
-    """A variable to which `DimShuffle` ops are applied, the last one first."""
+    """A variable to which one `DimShuffle` is applied at most."""
 
     of: Variable
-    moves: tuple[Op, ...] = ()
+    moves: tuple[DimShuffle, ...] = ()
 
     def value(self) -> Variable:
         v = self.of
-        for op in reversed(self.moves):
+        for op in self.moves:
             v = op(v)
         return v
+
+    def moved(self, outer: Sequence[DimShuffle]) -> Atom:
+        """The atom to which one more is applied, or none."""
+        return Atom(self.of, moves_of(*outer, *self.moves))
+
+
+def moves_of(*ops: DimShuffle) -> tuple[DimShuffle, ...]:
+    """One `DimShuffle` for several, the last one first; none if axes stay where they are.
+
+    Axes that are dropped have length 1, so one of them is as good as a new one.
+    """
+    if len(ops) < 2:
+        return ops
+    *others, first = ops
+    order: list[Place] = list(first.new_order)
+    for op in reversed(others):
+        order = ["x" if o == "x" else order[o] for o in op.new_order]
+    dropped = [k for k in range(first.input_ndim) if k not in order]
+    order = [dropped.pop(0) if o == "x" and dropped else o for o in order]
+    if order == list(range(first.input_ndim)):
+        return ()
+    return (DimShuffle(input_ndim=first.input_ndim, new_order=order),)
 
 
 #: A product of powers of atoms.
@@ -63,6 +85,12 @@ class Term(NamedTuple):
     @property
     def key(self) -> frozenset[tuple[Atom, float]]:
         return frozenset(self.powers.items())
+
+    def moved(self, moves: Sequence[DimShuffle]) -> Term:
+        """The term of atoms with axes moved."""
+        if not moves:
+            return self
+        return Term(self.factor, {a.moved(moves): p for a, p in self.powers.items()})
 
     def times(self, powers: Powers, factor: float = 1.0) -> Term:
         """The term times powers of atoms, and a number."""
@@ -276,7 +304,7 @@ def _one_step(
     if name == "second":
         return [(term, [*left, (Atom(inputs[1], moves), power)])]
     if name is None and v.owner is not None and type(v.owner.op) is DimShuffle:
-        moved = Atom(v.owner.inputs[0], (*moves, v.owner.op))
+        moved = Atom(v.owner.inputs[0], moves_of(*moves, v.owner.op))
         return [(term, [*left, (moved, power)])]
     if name in ("add", "sub") and power == 1:
         signs = [-1 if k and name == "sub" else 1 for k in range(len(inputs))]

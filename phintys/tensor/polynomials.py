@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.apart import (
     Atom,
     Names,
-    Powers,
     Term,
     name_of,
     number,
@@ -138,17 +137,13 @@ def _composed(v: Variable, found: dict[Variable, Polynomial]) -> Polynomial | No
         return None
     given = [found[w] for w in arguments]
     if type(v.owner.op) is DimShuffle:
-        return [Term(c, _moved(powers, v.owner)) for c, powers in given[0]]
+        return [t.moved((v.owner.op,)) for t in given[0]]
     name, inputs = function_of(v)
     if name == "pow":
         power = number(inputs[1]) or 0
         base = given[0] if power > 0 else reciprocal(inputs[0], given[0])
         return product(base, base) if abs(power) == 2 else base
     return _COMPOSED[str(name)](arguments, given)
-
-
-def _moved(powers: Powers, node: Apply) -> Powers:
-    return {Atom(a.of, (node.op, *a.moves)): p for a, p in powers.items()}
 
 
 def reciprocal(v: Variable, of: Polynomial) -> Polynomial:
