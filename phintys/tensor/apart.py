@@ -7,7 +7,8 @@ much larger than the difference, does not count.  ``(x - m)**2 - (y - m)**2`` is
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+import math
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -100,6 +101,33 @@ class Term(NamedTuple):
         return Term(self.factor * factor, {a: p for a, p in found.items() if p})
 
 
+#: A sum is 0 if it is smaller than this many units of rounding of its parts.
+ROUNDING = 8.0
+
+
+def grouped(terms: Iterable[Term]) -> list[list[Term]]:
+    """The terms in groups with equal powers of atoms."""
+    found: dict[frozenset[tuple[Atom, float]], list[Term]] = {}
+    for t in terms:
+        found.setdefault(t.key, []).append(t)
+    return list(found.values())
+
+
+def added(same: Sequence[Term]) -> Term:
+    """The sum of terms with equal powers of atoms."""
+    return Term(math.fsum([t.factor for t in same]), same[0].powers)
+
+
+def collected(terms: Iterable[Term], dtype: str = "float64") -> list[Term]:
+    """Different terms with the same sum.
+
+    Those whose factors cancel up to rounding of ``dtype`` are left out.
+    """
+    least = ROUNDING * float(np.finfo(dtype).eps)
+    groups = [(added(same), max([abs(t.factor) for t in same])) for same in grouped(terms)]
+    return [t for t, largest in groups if abs(t.factor) > least * largest]
+
+
 def difference(x: Variable, y: Variable) -> Variable:
     """``x - y``, without the terms that are in both; it may have fewer axes.
 
@@ -137,12 +165,8 @@ def simpler_difference(
     first, second = expanded(x, names), expanded(y, names)
     if first is None or second is None:
         return None
-    rest = {t.key: t for t in first}
-    for t in second:
-        old = rest.get(t.key)
-        left = -t.factor if old is None else old.factor - t.factor
-        rest[t.key] = Term(left, t.powers)
-    remaining = [t for t in rest.values() if t.factor != 0]
+    both = [*first, *(Term(-t.factor, t.powers) for t in second)]
+    remaining = [t for same in grouped(both) if (t := added(same)).factor != 0]
     factored = _squares_factored(remaining) if squares else remaining
     if not remaining or len(factored) == len(first) + len(second):
         return None
@@ -243,12 +267,8 @@ def expanded(x: Variable, names: Names | None = None) -> list[Term] | None:
     steps = list(_steps(x, names))
     if steps[-1] is not None:
         return None
-    found: dict[frozenset[tuple[Atom, float]], Term] = {}
-    for step in steps[:-1]:
-        if isinstance(step, Term):
-            old = found.get(step.key)
-            found[step.key] = step if old is None else Term(step.factor + old.factor, step.powers)
-    return list(found.values()) if len(found) <= MOST_TERMS else None
+    found = grouped([step for step in steps[:-1] if isinstance(step, Term)])
+    return list(map(added, found)) if len(found) <= MOST_TERMS else None
 
 
 def monomial(x: Variable) -> Term | None:

@@ -14,6 +14,8 @@ from phintys.tensor.apart import (
     Atom,
     Powers,
     Term,
+    collected,
+    grouped,
     monomial,
     number,
     simpler_difference,
@@ -310,11 +312,5 @@ def _expanded(terms: Sequence[Term], atom: Atom) -> list[Term] | None:
 
 def _collected(terms: Sequence[Term]) -> list[Term] | None:
     """The terms, with equal ones added up; None if none have opposite signs."""
-    found: dict[frozenset[tuple[Atom, float]], Term] = {}
-    opposite = False
-    for t in terms:
-        old = found.get(t.key)
-        opposite |= old is not None and old.factor * t.factor < 0
-        found[t.key] = t if old is None else Term(old.factor + t.factor, t.powers)
-    remaining = [t for t in found.values() if t.factor != 0]
-    return remaining if opposite and remaining else None
+    opposite = any(len({t.factor > 0 for t in same if t.factor}) > 1 for same in grouped(terms))
+    return (collected(terms) or None) if opposite else None
