@@ -18,6 +18,7 @@ from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import coefficient
+from phintys.tensor.as_written import as_written
 from phintys.tensor.elemwise import (
     DimShuffle,
     Elemwise,
@@ -386,18 +387,24 @@ def log_beside_one(condition: Variable, v: Variable, holds: bool) -> Variable | 
 
     None if ``v`` is not next to 1 or 0 as it is written, so that its logarithm is taken as it is.
     """
-    name, x, neutral = _beside(v)
     odds = odds_of_share(v)
     if odds is not None:
-        x, neutral = odds, 0
-    elif name == "log":
-        return None
-    argument = functions.switch(condition, *((x, neutral) if holds else (neutral, x)))
-    if odds is not None:
-        return functions.neg(functions.log1p(argument))
-    found = getattr(functions, name)(argument)
+        found, neutral = _log_of_share(v, odds), 1.0
+    else:
+        name, x, neutral = _beside(v)
+        if name == "log":
+            return None
+        argument = functions.switch(condition, *((x, neutral) if holds else (neutral, x)))
+        found = getattr(functions, name)(argument)
     taken = (found, 0) if holds else (0, found)
     return found if neutral == 0 else functions.switch(condition, *taken)
+
+
+def _log_of_share(v: Variable, odds: Variable) -> Variable:
+    """The logarithm of ``v``, which is ``1 / (1 + odds)``, also where the odds overflow."""
+    near = functions.lt(functions.abs(odds), 1)
+    inside = functions.neg(functions.log1p(functions.switch(near, odds, 0)))
+    return functions.switch(near, inside, functions.log(as_written(v)))
 
 
 def _beside(v: Variable) -> tuple[str, Variable, float]:

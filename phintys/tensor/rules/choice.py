@@ -174,8 +174,8 @@ def sink_switch(ctx: Context, node: Apply) -> Replacement:
     phase="stabilize",
     law="finite",
     tested_on=(
-        "(switch(gt(x, 0), y, 0) + switch(gt(y, 0), 0, x)) * exp(z)",
-        "(switch(gt(x, 0), y, 0) + switch(gt(y, 0), x, 0)) * (x * pow(y, z))",
+        "(switch(gt(x, 0), exp(y), 0) + switch(gt(y, 0), 0, sigmoid(x))) * exp(z)",
+        "(switch(gt(x, 0), exp(y), 0) + switch(gt(y, 0), exp(x), 0)) * (x * exp(z))",
     ),
 )
 def sink_sum_of_switches(ctx: Context, node: Apply) -> Replacement:
