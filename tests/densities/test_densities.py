@@ -30,7 +30,7 @@ from tiers import few_rows, rest
 
 import phintys
 
-#: the largest share of places that may be wrong, in percent; what is aimed at is 0.5 in float64, below 1 in float32
+#: the largest share of places that may be wrong, in percent; what is aimed at is 0.5 and 2
 CEILINGS = {"float64": 1.35, "float32": 1.35}
 FORMS = [(density.name, form) for density in TABLE.values() for form in density.forms]
 #: the densities that run in all modes

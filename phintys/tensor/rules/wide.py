@@ -5,7 +5,7 @@ of float32, or cancel, where the result is not.  `WideIntermediates` computes ch
 float32 numbers in float64, and rounds what leaves them to float32.  Kernels still read and write
 float32: between functions of a chain nothing is stored.
 
-Rounding is visible where a number meets itself: in ``x - floor(x)``, in ``x == max(x)``, or in
+Rounding is visible where a number meets itself: in ``x - floor(x)``, in ``x - sort(x)``, or in
 ``x - x[0]``.  So a number that anything but a function of a chain uses is rounded for all its uses,
 and so is what it is a copy of, as in ``switch(c, x, 0)``.
 """
@@ -27,8 +27,9 @@ from phintys.tensor.as_written import AsWritten
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import DimShuffle, cast, scalar_op_name
 from phintys.tensor.join import Join
-from phintys.tensor.reduce import Sum
+from phintys.tensor.reduce import Max, Min, Sum
 from phintys.tensor.shape import MakeVector
+from phintys.tensor.special import LogSumExp
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorConstant
 
@@ -46,15 +47,16 @@ JUMPS = frozenset(
 COMPARISONS = frozenset("eq neq lt le gt ge isnan isinf isfinite".split())
 #: Functions whose results are their arguments, or differ from them in the sign.
 COPIES = frozenset("identity second switch maximum minimum clip neg abs".split())
-#: Ops that put together or move what functions compute, and sums.
-MOVES = (AsWritten, DimShuffle, Join, MakeVector, Sum)
+#: Ops that put together, move or select what functions compute, and others that are in chains.
+MOVES = (AsWritten, DimShuffle, Join, MakeVector, Max, Min)
+REDUCTIONS = (LogSumExp, Sum)
 
 
 class WideIntermediates(GraphRewriter):
     """A graph rewriter that computes intermediate results of float32 functions in float64.
 
-    So do the parts of a graph that are connected by functions, sums, and moves of their results, if
-    one of the functions is `SINGULAR`.
+    So do the parts of a graph that are connected by functions, and by moves and sums of their
+    results, if one of the functions is `SINGULAR`.
     """
 
     def apply(self, fgraph: FunctionGraph) -> bool:
@@ -95,8 +97,8 @@ class _Chains:
         follows = any(v in self._made for v in node.inputs)
         if _is_end(node):
             return follows
-        moves = type(node.op) in MOVES and follows
-        if node.nout > 1 or not _is_float32(node.outputs[0]) or not (moves or _is_function(node)):
+        known = _is_function(node) or (follows and type(node.op) in (*MOVES, *REDUCTIONS))
+        if node.nout > 1 or not _is_float32(node.outputs[0]) or not known:
             return False
         self._made.add(node.outputs[0])
         return True
@@ -222,7 +224,7 @@ def _is_function(node: Apply) -> bool:
 
 def _is_copy(node: Apply) -> bool:
     """Whether the results of a node are copies of its inputs."""
-    return scalar_op_name(node) in COPIES or (type(node.op) in MOVES and type(node.op) is not Sum)
+    return scalar_op_name(node) in COPIES or type(node.op) in MOVES
 
 
 def _is_comparison(node: Apply) -> bool:
