@@ -409,9 +409,10 @@ def _log_of_share(v: Variable, odds: Variable) -> Variable:
 
 def _beside(v: Variable) -> tuple[str, Variable, float]:
     """A function and its argument that give ``log(v)``, and an argument where it is finite."""
+    factor, inner = coefficient(v)
+    if factor == -1 and function_of(inner)[0] == "expm1":
+        return "log1mexp", function_of(inner)[1][0], -1
     name, inputs = function_of(v)
-    if name == "neg" and (inner := function_of(inputs[0]))[0] == "expm1":
-        return "log1mexp", inner[1][0], -1
     if name in ("add", "sub") and number(inputs[0]) == 1:
         rest = inputs[1] if len(inputs) == 2 else functions.add(*inputs[1:])
         return "log1p", functions.neg(rest) if name == "sub" else rest, 0
