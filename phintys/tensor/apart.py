@@ -7,14 +7,15 @@ much larger than the difference, does not count.  ``(x - m)**2 - (y - m)**2`` is
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+import math
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Place
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import DimShuffle, cast, function_of, functions
 from phintys.tensor.variable import TensorConstant
@@ -38,16 +39,38 @@ WHOLE: dict[float | None, int] = {k: k for k in range(-4, 5) if k not in (0, 1)}
 
 
 class Atom(NamedTuple):
-    """A variable to which `DimShuffle` ops are applied, the last one first."""
+    """A variable to which one `DimShuffle` is applied at most."""
 
     of: Variable
-    moves: tuple[Op, ...] = ()
+    moves: tuple[DimShuffle, ...] = ()
 
     def value(self) -> Variable:
         v = self.of
-        for op in reversed(self.moves):
+        for op in self.moves:
             v = op(v)
         return v
+
+    def moved(self, outer: Sequence[DimShuffle]) -> Atom:
+        """The atom to which one more is applied, or none."""
+        return Atom(self.of, moves_of(*outer, *self.moves))
+
+
+def moves_of(*ops: DimShuffle) -> tuple[DimShuffle, ...]:
+    """One `DimShuffle` for several, the last one first; none if axes stay where they are.
+
+    Axes that are dropped have length 1, so one of them is as good as a new one.
+    """
+    if len(ops) < 2:
+        return ops
+    *others, first = ops
+    order: list[Place] = list(first.new_order)
+    for op in reversed(others):
+        order = ["x" if o == "x" else order[o] for o in op.new_order]
+    dropped = [k for k in range(first.input_ndim) if k not in order]
+    order = [dropped.pop(0) if o == "x" and dropped else o for o in order]
+    if order == list(range(first.input_ndim)):
+        return ()
+    return (DimShuffle(input_ndim=first.input_ndim, new_order=order),)
 
 
 #: A product of powers of atoms.
@@ -64,12 +87,45 @@ class Term(NamedTuple):
     def key(self) -> frozenset[tuple[Atom, float]]:
         return frozenset(self.powers.items())
 
+    def moved(self, moves: Sequence[DimShuffle]) -> Term:
+        """The term of atoms with axes moved."""
+        if not moves:
+            return self
+        return Term(self.factor, {a.moved(moves): p for a, p in self.powers.items()})
+
     def times(self, powers: Powers, factor: float = 1.0) -> Term:
         """The term times powers of atoms, and a number."""
         found = dict(self.powers)
         for atom, power in powers.items():
             found[atom] = found.get(atom, 0) + power
         return Term(self.factor * factor, {a: p for a, p in found.items() if p})
+
+
+#: A sum is 0 if it is smaller than this many units of rounding of its parts.
+ROUNDING = 8.0
+
+
+def grouped(terms: Iterable[Term]) -> list[list[Term]]:
+    """The terms in groups with equal powers of atoms."""
+    found: dict[frozenset[tuple[Atom, float]], list[Term]] = {}
+    for t in terms:
+        found.setdefault(t.key, []).append(t)
+    return list(found.values())
+
+
+def added(same: Sequence[Term]) -> Term:
+    """The sum of terms with equal powers of atoms."""
+    return Term(math.fsum([t.factor for t in same]), same[0].powers)
+
+
+def collected(terms: Iterable[Term], dtype: str = "float64") -> list[Term]:
+    """Different terms with the same sum.
+
+    Those whose factors cancel up to rounding of ``dtype`` are left out.
+    """
+    least = ROUNDING * float(np.finfo(dtype).eps)
+    groups = [(added(same), max([abs(t.factor) for t in same])) for same in grouped(terms)]
+    return [t for t, largest in groups if abs(t.factor) > least * largest]
 
 
 def difference(x: Variable, y: Variable) -> Variable:
@@ -109,12 +165,8 @@ def simpler_difference(
     first, second = expanded(x, names), expanded(y, names)
     if first is None or second is None:
         return None
-    rest = {t.key: t for t in first}
-    for t in second:
-        old = rest.get(t.key)
-        left = -t.factor if old is None else old.factor - t.factor
-        rest[t.key] = Term(left, t.powers)
-    remaining = [t for t in rest.values() if t.factor != 0]
+    both = [*first, *(Term(-t.factor, t.powers) for t in second)]
+    remaining = [t for same in grouped(both) if (t := added(same)).factor != 0]
     factored = _squares_factored(remaining) if squares else remaining
     if not remaining or len(factored) == len(first) + len(second):
         return None
@@ -215,12 +267,8 @@ def expanded(x: Variable, names: Names | None = None) -> list[Term] | None:
     steps = list(_steps(x, names))
     if steps[-1] is not None:
         return None
-    found: dict[frozenset[tuple[Atom, float]], Term] = {}
-    for step in steps[:-1]:
-        if isinstance(step, Term):
-            old = found.get(step.key)
-            found[step.key] = step if old is None else Term(step.factor + old.factor, step.powers)
-    return list(found.values()) if len(found) <= MOST_TERMS else None
+    found = grouped([step for step in steps[:-1] if isinstance(step, Term)])
+    return list(map(added, found)) if len(found) <= MOST_TERMS else None
 
 
 def monomial(x: Variable) -> Term | None:
@@ -276,7 +324,7 @@ def _one_step(
     if name == "second":
         return [(term, [*left, (Atom(inputs[1], moves), power)])]
     if name is None and v.owner is not None and type(v.owner.op) is DimShuffle:
-        moved = Atom(v.owner.inputs[0], (*moves, v.owner.op))
+        moved = Atom(v.owner.inputs[0], moves_of(*moves, v.owner.op))
         return [(term, [*left, (moved, power)])]
     if name in ("add", "sub") and power == 1:
         signs = [-1 if k and name == "sub" else 1 for k in range(len(inputs))]

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.apart import (
     Atom,
     Powers,
     Term,
+    collected,
+    grouped,
     monomial,
     number,
     simpler_difference,
     sum_of_terms,
 )
-from phintys.tensor.elemwise import function_of, functions
+from phintys.tensor.elemwise import DimShuffle, function_of, functions
 from phintys.tensor.near_one import with_small_differences
 
 #: Terms of a numerator, denominators and factors that are tried, and their powers, at most.
@@ -131,8 +132,7 @@ def _parts(term: Term | None) -> list[Term | None]:
     ((atom, power),) = term.powers.items()
     if power != 1 or not _is_sum(atom):
         return [term]
-    parts = [monomial(v) for v in function_of(atom.of)[1]]
-    return [None if t is None else Term(term.factor * t.factor, t.powers) for t in parts]
+    return [None if t is None else Term(term.factor * t.factor, t.powers) for t in _terms_of(atom)]
 
 
 def _distributed(term: Term | None) -> list[Term | None]:
@@ -140,8 +140,7 @@ def _distributed(term: Term | None) -> list[Term | None]:
     if term is None:
         return [term]
     for atom in _sums([term], lambda power: power == 1):
-        parts = [monomial(v) for v in function_of(atom.of)[1]]
-        if all(t is not None and len(t.powers) > 1 for t in parts):
+        if all(t is not None and len(t.powers) > 1 for t in _terms_of(atom)):
             return list(_expanded([term], atom) or [term])
     return [term]
 
@@ -156,9 +155,22 @@ def _over_common_denominator(terms: Sequence[Term]) -> list[Term] | None:
         reduced = _reduced(above, raised, below)
         if reduced is None and _has_one_sign(below):
             reduced = _multiplied_out(above) or _simpler_pair(above)
+        elif reduced is None:
+            reduced = _fewer(above, len(terms))
         if reduced is not None:
             return [t.times({below: -power}) for t in reduced]
     return None
+
+
+def _fewer(above: Sequence[Term], count: int) -> list[Term] | None:
+    """The terms of a numerator, with sums multiplied out; None unless fewer than ``count`` remain.
+
+    ``a (a - r b) / (1 - r**2) - a**2`` is ``r a (r a - b) / (1 - r**2)``.
+    """
+    found = list(above)
+    while (more := _multiplied_out(found)) is not None and len(more) < len(found):
+        found = more
+    return found if len(found) < count else None
 
 
 def _multiplied_out(terms: Sequence[Term], vanish: bool = False) -> list[Term] | None:
@@ -188,8 +200,7 @@ def _reduced(more: Sequence[Term], terms: Sequence[Term], factor: Atom) -> list[
 
 def _has_one_sign(factor: Atom) -> bool:
     """Whether all terms of a sum are written with the same sign."""
-    parts = [monomial(v) for v in function_of(factor.of)[1]]
-    return len({t is not None and t.factor > 0 for t in parts}) == 1
+    return len({t is not None and t.factor > 0 for t in _terms_of(factor)}) == 1
 
 
 def _without_signs(term: Term) -> tuple[Term, Variable | None]:
@@ -225,7 +236,7 @@ def _inside_abs(atom: Atom) -> tuple[Variable | None, Variable | None]:
     return (inputs[0] if name == "abs" else None), condition
 
 
-def _is_sign(atom: Atom, x: Variable, moves: tuple[Op, ...]) -> bool:
+def _is_sign(atom: Atom, x: Variable, moves: tuple[DimShuffle, ...]) -> bool:
     name, inputs = function_of(atom.of)
     return name == "sign" and inputs[0] is x and atom.moves == moves
 
@@ -264,7 +275,13 @@ def _difference(first: Term, second: Term) -> Term | None:
 def _is_sum(atom: Atom) -> bool:
     """Whether an atom is a sum of floats, which does not wrap."""
     is_float = dtypes.is_float(atom.of.type.dtype)
-    return is_float and not atom.moves and function_of(atom.of)[0] == "add"
+    return is_float and function_of(atom.of)[0] == "add"
+
+
+def _terms_of(atom: Atom) -> list[Term | None]:
+    """The terms of a sum."""
+    parts = [monomial(v) for v in function_of(atom.of)[1]]
+    return [None if t is None else t.moved(atom.moves) for t in parts]
 
 
 def _sums(terms: Sequence[Term], fits: Callable[[float], bool]) -> Iterator[Atom]:
@@ -275,7 +292,7 @@ def _sums(terms: Sequence[Term], fits: Callable[[float], bool]) -> Iterator[Atom
 
 def _expanded(terms: Sequence[Term], atom: Atom) -> list[Term] | None:
     """The terms, with the sum ``atom`` multiplied out where it is a factor."""
-    parts = [monomial(v) for v in function_of(atom.of)[1]]
+    parts = _terms_of(atom)
     found: list[Term] = []
     for term in terms:
         power = term.powers.get(atom, 0)
@@ -295,11 +312,5 @@ def _expanded(terms: Sequence[Term], atom: Atom) -> list[Term] | None:
 
 def _collected(terms: Sequence[Term]) -> list[Term] | None:
     """The terms, with equal ones added up; None if none have opposite signs."""
-    found: dict[frozenset[tuple[Atom, float]], Term] = {}
-    opposite = False
-    for t in terms:
-        old = found.get(t.key)
-        opposite |= old is not None and old.factor * t.factor < 0
-        found[t.key] = t if old is None else Term(old.factor + t.factor, t.powers)
-    remaining = [t for t in found.values() if t.factor != 0]
-    return remaining if opposite and remaining else None
+    opposite = any(len({t.factor > 0 for t in same if t.factor}) > 1 for same in grouped(terms))
+    return (collected(terms) or None) if opposite else None

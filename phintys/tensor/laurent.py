@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from phintys.gradient.barriers import disconnected_grad
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, Term, monomial, number_like, sum_of_terms
+from phintys.tensor.apart import Atom, Term, collected, monomial, number_like, sum_of_terms
 from phintys.tensor.elemwise import DimShuffle, function_of, functions
 from phintys.tensor.near_one import with_small_differences
 
@@ -50,7 +50,7 @@ class Algebra:
             if not stack:
                 for term in found:
                     self._note_sums(term)
-                return collected(found)
+                return short(found)
             factor, v = stack.pop()
             name, inputs = _moved_function_of(v)
             if name in ("add", "sub"):
@@ -71,7 +71,7 @@ class Algebra:
             signs = [-1.0 if k and name == "sub" else 1.0 for k in range(len(inputs))]
             if None not in parts:
                 given = [scaled(t, s) for t, s in zip(parts, signs) if t is not None]
-                self._parts[atom] = collected(given)
+                self._parts[atom] = short(given)
 
     def product(self, terms: Polynomial) -> Term | None:
         """A sum as a number times powers, of which one factor may be a sum; None for 0."""
@@ -96,7 +96,7 @@ class Algebra:
 
     def simplified(self, terms: Polynomial) -> Polynomial:
         """The same sum, over a common denominator, with sums multiplied out if terms cancel."""
-        terms = collected(terms)
+        terms = short(terms)
         for atom in dict.fromkeys([a for t in terms for a in t.powers if a in self._parts]):
             powers = [t.powers.get(atom, 0) for t in terms]
             least = min([0, *powers])
@@ -117,7 +117,7 @@ class Algebra:
             for _ in range(power):
                 made = product_of(made, self._parts[atom])
             found += made
-        return collected(found)
+        return short(found)
 
     def root(self, term: Term) -> Term | None:
         """The square root, if the number is positive; the root of ``x**2`` is ``x sign(x)``."""
@@ -156,7 +156,7 @@ class Algebra:
 
     def times(self, first: Polynomial, second: Polynomial) -> Polynomial:
         """The product of two sums; squares of signs are 1."""
-        return collected([self._without_squares(t) for t in product_of(first, second)])
+        return short([self._without_squares(t) for t in product_of(first, second)])
 
     def _without_squares(self, term: Term) -> Term:
         return term.times({a: p % 2 - p for a, p in term.powers.items() if self._is_sign(a)})
@@ -185,7 +185,7 @@ def product_of(first: Sequence[Term], second: Sequence[Term]) -> list[Term]:
     return [s.times(t.powers, t.factor) for s in first for t in second]
 
 
-def collected(terms: Sequence[Term]) -> Polynomial:
+def short(terms: Sequence[Term]) -> Polynomial:
     """The terms, with equal ones added up, without those that are 0.
 
     Raises
@@ -193,11 +193,7 @@ def collected(terms: Sequence[Term]) -> Polynomial:
     TooLong
         if more than `MOST_TERMS` remain
     """
-    found: dict[frozenset[tuple[Atom, float]], Term] = {}
-    for t in terms:
-        old = found.get(t.key)
-        found[t.key] = t if old is None else Term(old.factor + t.factor, t.powers)
-    remaining = [t for t in found.values() if t.factor != 0]
+    remaining = collected(terms)
     if len(remaining) > MOST_TERMS:
         raise TooLong
     return remaining

@@ -18,6 +18,7 @@ from phintys.gradient.forms import OtherForm, differentiated_as
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.apart import coefficient
+from phintys.tensor.as_written import as_written
 from phintys.tensor.elemwise import (
     DimShuffle,
     Elemwise,
@@ -37,6 +38,7 @@ from phintys.tensor.scaled import (
     is_float,
     log_of_share,
     number,
+    odds_of_share,
     one_plus,
     spread,
     stated_log,
@@ -380,11 +382,37 @@ def _log_of_selected(condition: Variable, *branches: Variable) -> Variable:
     return functions.switch(condition, *logarithms)
 
 
+def log_beside_one(condition: Variable, v: Variable, holds: bool) -> Variable | None:
+    """The logarithm of ``v`` where a condition holds, or does not, and 0 elsewhere.
+
+    None if ``v`` is not next to 1 or 0 as it is written, so that its logarithm is taken as it is.
+    """
+    odds = odds_of_share(v)
+    if odds is not None:
+        found, neutral = _log_of_share(v, odds), 1.0
+    else:
+        name, x, neutral = _beside(v)
+        if name == "log":
+            return None
+        argument = functions.switch(condition, *((x, neutral) if holds else (neutral, x)))
+        found = getattr(functions, name)(argument)
+    taken = (found, 0) if holds else (0, found)
+    return found if neutral == 0 else functions.switch(condition, *taken)
+
+
+def _log_of_share(v: Variable, odds: Variable) -> Variable:
+    """The logarithm of ``v``, which is ``1 / (1 + odds)``, also where the odds overflow."""
+    near = functions.lt(functions.abs(odds), 1)
+    inside = functions.neg(functions.log1p(functions.switch(near, odds, 0)))
+    return functions.switch(near, inside, functions.log(as_written(v)))
+
+
 def _beside(v: Variable) -> tuple[str, Variable, float]:
     """A function and its argument that give ``log(v)``, and an argument where it is finite."""
+    factor, inner = coefficient(v)
+    if factor == -1 and function_of(inner)[0] == "expm1":
+        return "log1mexp", function_of(inner)[1][0], -1
     name, inputs = function_of(v)
-    if name == "neg" and (inner := function_of(inputs[0]))[0] == "expm1":
-        return "log1mexp", inner[1][0], -1
     if name in ("add", "sub") and number(inputs[0]) == 1:
         rest = inputs[1] if len(inputs) == 2 else functions.add(*inputs[1:])
         return "log1p", functions.neg(rest) if name == "sub" else rest, 0

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.apart import (
+    ROUNDING,
     Atom,
     Names,
-    Powers,
     Term,
+    collected,
     name_of,
     number,
     number_like,
@@ -31,8 +32,6 @@ Polynomial = list[Term]
 
 #: Variables that are looked at, at most, and terms of a polynomial.
 MOST_PARTS, MOST_TERMS = 40, 12
-#: A sum is 0 if it is smaller than this many units of rounding of its parts.
-_ROUNDING = 8.0
 
 
 class Expansion(NamedTuple):
@@ -138,17 +137,13 @@ def _composed(v: Variable, found: dict[Variable, Polynomial]) -> Polynomial | No
         return None
     given = [found[w] for w in arguments]
     if type(v.owner.op) is DimShuffle:
-        return [Term(c, _moved(powers, v.owner)) for c, powers in given[0]]
+        return [t.moved((v.owner.op,)) for t in given[0]]
     name, inputs = function_of(v)
     if name == "pow":
         power = number(inputs[1]) or 0
         base = given[0] if power > 0 else reciprocal(inputs[0], given[0])
         return product(base, base) if abs(power) == 2 else base
     return _COMPOSED[str(name)](arguments, given)
-
-
-def _moved(powers: Powers, node: Apply) -> Powers:
-    return {Atom(a.of, (node.op, *a.moves)): p for a, p in powers.items()}
 
 
 def reciprocal(v: Variable, of: Polynomial) -> Polynomial:
@@ -181,17 +176,7 @@ def scaled(p: Polynomial, factor: float) -> Polynomial:
 
 def total(parts: Iterable[Polynomial], dtype: str = "float64") -> Polynomial:
     """The sum; terms whose factors cancel up to rounding of ``dtype`` are left out."""
-    found: dict[frozenset[tuple[Atom, float]], list[Term]] = {}
-    for p in parts:
-        for t in p:
-            found.setdefault(t.key, []).append(t)
-    least = _ROUNDING * float(np.finfo(dtype).eps)
-    sums = [(math.fsum(t.factor for t in same), same) for same in found.values()]
-    return [
-        Term(c, same[0].powers)
-        for c, same in sums
-        if abs(c) > least * max(abs(t.factor) for t in same)
-    ]
+    return collected([t for p in parts for t in p], dtype)
 
 
 def product(*parts: Polynomial) -> Polynomial:
@@ -275,7 +260,7 @@ def linear_factors(p: Polynomial) -> LinearFactors | None:
         return None
     basis, form = found
     squares: list[tuple[float, np.ndarray]] = []
-    least = _ROUNDING * np.finfo("float64").eps * np.abs(form).max()
+    least = ROUNDING * np.finfo("float64").eps * np.abs(form).max()
     for _ in range(2):
         k = int(np.abs(form.diagonal()).argmax())
         weight = form[k, k]

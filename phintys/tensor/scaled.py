@@ -230,6 +230,12 @@ def _power(node: Apply, given: Sequence[Scaled]) -> Scaled:
 
 def log_of_share(v: Variable) -> Variable | None:
     """``log(v)`` if ``v`` is ``x / (x + y)``, which may be nearly 1, and positive; else None."""
+    odds = odds_of_share(v)
+    return None if odds is None else functions.neg(functions.log1p(odds))
+
+
+def odds_of_share(v: Variable) -> Variable | None:
+    """``y / x`` if ``v`` is ``x / (x + y)``, which is ``1 / (1 + y / x)``; else None."""
     name, inputs = function_of(v)
     above, below = inputs if name == "true_div" else (v, v)
     name, terms = function_of(below)
@@ -238,7 +244,7 @@ def log_of_share(v: Variable) -> Variable | None:
     k = terms.index(above)
     others = [*terms[:k], *terms[k + 1 :]]
     rest = functions.add(*others) if len(others) > 1 else others[0]
-    return functions.neg(functions.log1p(functions.true_div(rest, above)))
+    return functions.true_div(rest, above)
 
 
 def _sign_of_power(x: Variable, p: Variable) -> Variable | None:

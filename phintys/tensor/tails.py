@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.apart import Atom, coefficient, difference, number, number_like
+from phintys.tensor.apart import Atom, coefficient, difference, moves_of, number, number_like
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, function_of, functions
 
 #: Parts of a sum that are looked at, at most.
@@ -158,7 +158,7 @@ def _shares(x: Variable) -> tuple[float, list[Share]] | None:
             signs = [-factor if name == "sub" and k else factor for k in range(len(inputs))]
             stack += [(s, Atom(w, moves)) for s, w in zip(signs, inputs, strict=True)]
         elif v.owner is not None and type(v.owner.op) is DimShuffle:
-            stack.append((factor, Atom(v.owner.inputs[0], (*moves, v.owner.op))))
+            stack.append((factor, Atom(v.owner.inputs[0], moves_of(*moves, v.owner.op))))
         elif (scaled := coefficient(v))[1] is not v:
             stack.append((factor * scaled[0], Atom(scaled[1], moves)))
         else:

@@ -18,7 +18,7 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elements import elements
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle
 from phintys.tensor.join import Join
-from phintys.tensor.laurent import Algebra, Polynomial, TooLong, collected, negative, written
+from phintys.tensor.laurent import Algebra, Polynomial, TooLong, negative, short, written
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.inverse import MatrixInverse
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve
@@ -122,7 +122,7 @@ def _factor(matrix: Matrix, algebra: Algebra) -> Matrix | None:
     for j in range(n):
         for i in range(j, n):
             products = [algebra.times(factor[i][k], factor[j][k]) for k in range(j)]
-            left = collected([*matrix[i][j], *[t for p in products for t in negative(p)]])
+            left = short([*matrix[i][j], *[t for p in products for t in negative(p)]])
             if i > j:
                 (pivot,) = factor[j][j]
                 found = algebra.product(left)
@@ -140,7 +140,7 @@ def _determinant(matrix: Matrix, algebra: Algebra) -> Polynomial | None:
     if len(matrix) != 2:
         return None
     (a, b), (c, d) = matrix
-    return collected([*algebra.times(a, d), *negative(algebra.times(b, c))])
+    return short([*algebra.times(a, d), *negative(algebra.times(b, c))])
 
 
 def _scaled_determinant(node: Apply, given: Sequence[Scaled]) -> Scaled:
@@ -216,7 +216,7 @@ def _solved(
 
 def _dot(row: Sequence[Polynomial], right: Sequence[Polynomial], algebra: Algebra) -> Polynomial:
     products = [algebra.times(x, y) for x, y in zip(row, right)]
-    return collected([t for p in products for t in p])
+    return short([t for p in products for t in p])
 
 
 def _substituted(
@@ -231,7 +231,7 @@ def _substituted(
             return None
         before = range(i) if lower else range(i + 1, n)
         known = _dot([matrix[i][k] for k in before], [found[k] for k in before], algebra)
-        left = algebra.simplified(collected([*right[i], *negative(known)]))
+        left = algebra.simplified(short([*right[i], *negative(known)]))
         found[i] = algebra.over(left, pivot)
     return found
 

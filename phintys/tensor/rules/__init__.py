@@ -24,6 +24,9 @@ assumptions
     what `assume` declares is removed; the rules that ask for it have been applied
 BlasOpt
     matrix products fused with additions, as BLAS calls
+wide_intermediates
+    intermediate results of float32 functions are computed in float64, where they may leave the
+    range or cancel
 specialize
     forms that are faster to compute
 masks
@@ -92,6 +95,7 @@ from phintys.tensor.rules import (
     writing,
 )
 from phintys.tensor.rules.nested_axes import NestedAxes
+from phintys.tensor.rules.wide import WideIntermediates
 
 FAST_RUN, FAST_COMPILE = "fast_run", "fast_compile"
 BOTH = (FAST_RUN, FAST_COMPILE)
@@ -125,6 +129,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("inner_graphs_late", InnerGraphRewriter(), (*BOTH, "minimum_compile"), 1.63),
     ("assumptions", assumptions, BOTH, 1.65),
     ("BlasOpt", blas_opt, BOTH, 1.7),
+    ("wide_intermediates", WideIntermediates(), (FAST_RUN,), 1.75),
     ("specialize", specialize, BOTH, 2),
     ("uncanonicalize", uncanonicalize, (FAST_RUN,), 3),
     ("masks", without_masks, masks.TAGS, 3.2),

@@ -36,6 +36,8 @@ FACTORS = ("add", "exp", "pow", "sigmoid", "switch")
         "(y + 1) * x / (y + x) - x | positive",
         "(x - y) * z - (x + 1) * z",
         "(x - y) / y + sqr((x - y) / y) | positive",
+        "x * (x - z * y) / (1 - sqr(z)) + y * (y - z * x) / (1 - sqr(z)) - sqr(x) - sqr(y)"
+        " | unit interval",
         "y - y * exp(x)",
         "2 * z * sigmoid(x) - z",
         "z * x**y - z | positive",

@@ -26,6 +26,9 @@ from phintys.tensor.variable import TensorVariable
 
 MUL, DIV = TABLE["mul"], TABLE["true_div"]
 
+#: Terms of a sum that is multiplied out, at most.
+MOST_TERMS = 4
+
 
 @rule(
     "switch(True, a, b) -> a, switch(c, a, a) -> a",
@@ -162,6 +165,48 @@ def sink_switch(ctx: Context, node: Apply) -> Replacement:
         ]
         return like(node, functions.switch(condition, *new))
     return None
+
+
+@rule(
+    "(switch(c, x, 0) + switch(d, y, 0)) * z -> switch(c, x * z, 0) + switch(d, y * z, 0)",
+    ops=[MUL],
+    where=some("add"),
+    phase="stabilize",
+    law="finite",
+    tested_on=(
+        "(switch(gt(x, 0), exp(y), 0) + switch(gt(y, 0), 0, sigmoid(x))) * exp(z)",
+        "(switch(gt(x, 0), exp(y), 0) + switch(gt(y, 0), exp(x), 0)) * (x * exp(z))",
+    ),
+)
+def sink_sum_of_switches(ctx: Context, node: Apply) -> Replacement:
+    """Where all terms of a sum may be 0 by choice, and another factor may be infinite.
+
+    The derivative in a variable that several branches use is such a sum; it is 0 where none of the
+    branches is taken.
+    """
+    for i, v in enumerate(node.inputs):
+        terms = v.owner.inputs if v.owner is not None and name_of(v.owner) == "add" else []
+        if not 1 < len(terms) <= MOST_TERMS or not all(map(_may_be_zero, terms)):
+            continue
+        others = [w for k, w in enumerate(node.inputs) if k != i]
+        if any(map(_may_be_infinite, others)):
+            dtype = node.outputs[0].type.dtype
+            return like(node, functions.add(*(_with(node, i, cast(t, dtype)) for t in terms)))
+    return None
+
+
+def _may_be_zero(v: Variable) -> bool:
+    """Whether a branch of a switch is 0."""
+    switch = applied(v, "switch")
+    return switch is not None and any(fill_number(b) == 0 for b in switch.inputs[1:])
+
+
+def _may_be_infinite(v: Variable) -> bool:
+    """Whether a number is an exponential or power, or a product with one."""
+    names = {name_of(v.owner)}
+    if v.owner is not None and names & {"mul", "true_div", "neg"}:
+        names = {name_of(w.owner) for w in v.owner.inputs}
+    return bool(names & {"exp", "pow", "expm1"})
 
 
 def _zeros(branch: Variable, dtype: str) -> Variable:

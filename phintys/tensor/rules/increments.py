@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.apart import is_negative, simpler_difference, simplified
-from phintys.tensor.elemwise import function_of, functions
+from phintys.tensor.elemwise import cast, function_of, functions
 from phintys.tensor.rules.match import is_float, like, number, some
 
 #: The functions, and those that compute their increments.
@@ -22,8 +23,10 @@ INCREMENTS = {
     "psi": "psi_increment",
     "tri_gamma": "tri_gamma_increment",
 }
-#: Terms of a sum that are looked at, at most.
-MOST_TERMS = 24
+#: Terms of a sum that are looked at, at most, and parts of an argument.
+MOST_TERMS, MOST_PARTS = 24, 12
+#: Counts, whose sums do not wrap: ``n - k + 1`` is computed in floats.
+COUNTS = ("int32", "int64")
 
 
 class _Term(NamedTuple):
@@ -46,6 +49,7 @@ class _Term(NamedTuple):
         "gammaln(x + y) - gammaln(x) | positive",
         "2 * psi(x) - 2 * psi(x + y) | positive",
         "3 * tri_gamma(x + 1) - 3 * tri_gamma(x) | positive",
+        "gammaln(i + 1) - gammaln(i - j + 1) | positive",
     ),
 )
 def differences_of_gammaln(ctx: Context, node: Apply) -> Replacement:
@@ -73,13 +77,45 @@ def _terms(inputs: Sequence[Variable]) -> Iterator[_Term]:
         known = [f for f, (name, _) in inner if name in INCREMENTS and is_float(f)]
         if len(known) != 1:
             continue
-        name, (at,) = function_of(known[0])
+        name, (argument,) = function_of(known[0])
+        at = _in_floats(argument)
         numbers = [n for f in factors if (n := number(f)) is not None]
         others = tuple([f for f in factors if f is not known[0] and number(f) is None])
         weight = 1.0
         for n in numbers:
             weight *= n
         yield _Term(k, weight, others, str(name), at)
+
+
+def _in_floats(at: Variable) -> Variable:
+    """An argument; if it is a sum of counts, a sum of floats."""
+    if at.type.dtype not in COUNTS:
+        return at
+    dtype = dtypes.float_of(at.type.dtype)
+    total: Variable | None = None
+    stack = [(1, at)]
+    while stack:
+        sign, v = stack.pop()
+        if v.type.dtype in COUNTS and len(stack) < MOST_PARTS and (parts := _parts_of_sum(v)):
+            stack += [(sign * own, part) for own, part in reversed(parts)]
+            continue
+        term = cast(v, dtype)
+        if total is None:
+            total = term if sign > 0 else functions.neg(term)
+        else:
+            total = (functions.add if sign > 0 else functions.sub)(total, term)
+    assert total is not None, "a sum has terms"
+    return total
+
+
+def _parts_of_sum(v: Variable) -> list[tuple[int, Variable]]:
+    """The terms of a sum with their signs, in normal form; none for others."""
+    name, inputs = function_of(v)
+    if name == "add":
+        return [(1, part) for part in inputs]
+    if name == "mul" and len(inputs) == 2 and number(inputs[0]) == -1:
+        return [(-1, inputs[1])]
+    return []
 
 
 def _pairs(terms: Sequence[_Term]) -> Iterator[tuple[int, _Term, _Term, Variable]]:

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.aliases import Place
+from phintys.tensor.axes import expand_dims
 from phintys.tensor.creation import Alloc
-from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
+from phintys.tensor.elements import Shares, elements
+from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, dimshuffle, functions
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.join import Join
+from phintys.tensor.reduce import Sum
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.rules.fills import filled_value, has_plain_lengths
-from phintys.tensor.rules.match import number, some
+from phintys.tensor.rules.match import at, like, number, some
 from phintys.tensor.rules.reading import Index, index_of, kept_axes, read
 from phintys.tensor.shape import MakeVector, as_length, lengths_vector, product, shape_tuple
 from phintys.tensor.type import MAX_NDIM
@@ -143,6 +146,64 @@ def split_of_join(node: Apply, pieces: Sequence[Variable], axis: int) -> Replace
     if any(a is None or a != b for a, b in lengths):
         return None
     return [cast(x, o.type.dtype) for x, o in zip(pieces, node.outputs)]
+
+
+# ------------------------------------------------------------------- functions of a few stacked
+
+
+@rule(
+    "sum(f(stack(x, y), z), axis) -> f(x, z) + f(y, z)",
+    ops=[Sum],
+    where=at(0, Elemwise),
+    phase="stabilize",
+    law="rounding",
+    tested_on=(
+        "sum(sqr(stack([v, w])), axis=0)",
+        "sum(stack([v, w]) * t - stack([w, t * v]), axis=0)",
+        "sum(sqr(stack([s, t])) * exp(stack([t, s])))",
+        "sum(sqr(stack([M, N], axis=1)), axis=(1, 2))",
+    ),
+)
+def sum_of_elements(ctx: Context, node: Apply) -> Replacement:
+    """Terms of the sum then cancel others, or are simplified with them."""
+    axes = node.op.axes(node)
+    x, dtype = node.inputs[0], node.outputs[0].type.dtype
+    for axis in axes if x.type.dtype == dtype else ():
+        found = _elements(x, axis)
+        if found is not None:
+            rest = tuple([a - (a > axis) for a in axes if a != axis])
+            terms = [cast(v, dtype) for v in found]
+            total = functions.add(*terms)
+            return like(node, node.op.clone(axis=rest)(total) if rest else total)
+    return None
+
+
+@rule(
+    "split(f(stack(x, y), z)) -> f(x, z), f(y, z)",
+    "Split(x, lengths, axis=axis)",
+    where=at(0, Elemwise),
+    phase="stabilize",
+    law="rounding",
+    tested_on=("split(exp(stack([v, w]) * t), [1, 1])[1]",),
+)
+def split_of_elements(
+    node: Apply, x: TensorVariable, lengths: TensorVariable, axis: int
+) -> Replacement:
+    if number(lengths) != 1 or (found := _elements(x, axis)) is None:
+        return None
+    if len(found) != len(node.outputs):
+        return None
+    return [
+        out.type.filter_variable(expand_dims(cast(v, out.type.dtype), axis))
+        for v, out in zip(found, node.outputs, strict=True)
+    ]
+
+
+def _elements(x: Variable, axis: int) -> list[Variable] | None:
+    """The elements along an axis of a function of a few stacked tensors, without the axis."""
+    shares: Shares = {}
+    found = elements(x, axis, (), shares)
+    return None if shares else found
 
 
 # --------------------------------------------------------------- joins of parts and of fills

@@ -13,7 +13,12 @@ from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
 from phintys.tensor.leading import without_leading_parts
-from phintys.tensor.logarithms import LOGARITHMS, stable_logarithm, stable_power
+from phintys.tensor.logarithms import (
+    LOGARITHMS,
+    log_beside_one,
+    stable_logarithm,
+    stable_power,
+)
 from phintys.tensor.power_sums import is_written
 from phintys.tensor.rules.language import stable
 from phintys.tensor.rules.match import (
@@ -103,6 +108,32 @@ EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
 def log_of_one_plus(node: Apply, rest: Sequence[Variable]) -> Replacement:
     new = functions.log1p(functions.add(*rest) if len(rest) > 1 else rest[0])
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
+
+
+@rule(
+    "log(switch(c, 1 + x, 1)) -> log1p(switch(c, x, 0))",
+    "log(switch(condition, a, b))",
+    phase="stabilize",
+    law="accurate",
+    tested_on=(
+        "log(switch(lt(y, 0), 1 - x, 1)) | unit interval",
+        "log(switch(lt(y, 0), 1.0, 1 + sqr(x)))",
+        "log(switch(lt(y, 0), x / (x + z), 1.0)) | positive",
+        "log(switch(lt(y, 0), -expm1(x), 1.0)) | negative",
+    ),
+)
+def log_of_selected(
+    node: Apply, condition: TensorVariable, a: TensorVariable, b: TensorVariable
+) -> Replacement:
+    """Also for ``x / (x + y)`` and ``-expm1(x)``: bases of powers where these are positive."""
+    for holds, v, other in ((True, a, b), (False, b, a)):
+        if (
+            number(other) == 1
+            and is_float(v)
+            and (new := log_beside_one(condition, v, holds)) is not None
+        ):
+            return like(node, new)
+    return None
 
 
 @rule(

@@ -9,7 +9,7 @@ from phintys.graph.variable import Apply, Computed, Constant, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
-from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.index_list import AxisIndex, Entry, flatten_index_variables, literal
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
@@ -20,7 +20,7 @@ from phintys.tensor.index_ops import (
 )
 from phintys.tensor.rules.fills import fill_number, filled_value, has_plain_lengths
 from phintys.tensor.rules.match import applied, at, some
-from phintys.tensor.rules.reading import index_of, is_full, simplified_slice
+from phintys.tensor.rules.reading import index_of, is_full, kept_axes, simplified_slice
 from phintys.tensor.variable import TensorVariable
 
 WRITES = (IncSubtensor, AdvancedIncSubtensor)
@@ -148,16 +148,30 @@ def useless_slice_of_write(node: Apply, x: TensorVariable, y: TensorVariable) ->
         "inc_subtensor(v[:], w)",
         "set_subtensor(M[:], v)",
         "inc_subtensor(zeros_like(v)[:], w)",
+        "set_subtensor(zeros_like(C)[:, 0], k * 0.5)",
+        "inc_subtensor(C[:, -1], s)",
     ),
 )
 def write_of_everything(
     node: Apply, x: TensorVariable, y: TensorVariable, is_set: bool
 ) -> Replacement:
-    if not all(map(is_full, index_of(node, 2))):
+    """Applies where axes are written whole; those of length 1 may be written at position 0."""
+    index = index_of(node, 2)
+    if not all(is_full(e) or _is_only_one(x, axis, e) for axis, e in enumerate(index)):
         return None
+    kept = kept_axes(index)
+    if len(kept) < len(index):
+        missing = len(kept) - y.type.ndim
+        places = {axis: k - missing for k, axis in enumerate(kept) if k >= missing}
+        y = dimshuffle(y, [places.get(axis, "x") for axis in range(len(index))])
     y = cast(y, x.type.dtype)
     replaces = is_set or fill_number(x) == 0
     return functions.second(x, y) if replaces else functions.add(x, y)
+
+
+def _is_only_one(x: Variable, axis: int, e: AxisIndex) -> bool:
+    """Whether an index entry is the only position of an axis."""
+    return x.type.broadcastable[axis] and literal(e) in (0, -1)
 
 
 @rule(

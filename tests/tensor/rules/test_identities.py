@@ -273,3 +273,29 @@ def test_phases_are_selected_alone():
     query = RewriteDatabaseQuery(include=["fast_run"], exclude=["stabilize"])
     optdb.query(query).rewrite(fgraph)
     assert text_of(fgraph.outputs[0]) == "Log(Add(1.0, x))"
+
+
+def test_binomial_coefficients_of_large_counts():
+    """``log(n)`` for ``k = 1``; each gammaln is about 2e10."""
+    n, k = pt.lscalars("n", "k")
+    f = phintys.function([n, k], pt.gammaln(n + 1) - pt.gammaln(k + 1) - pt.gammaln(n - k + 1))
+    np.testing.assert_allclose(f(10**9, 1), np.log(1e9), rtol=1e-13)
+
+
+def test_derivatives_of_branches_that_are_not_taken():
+    """Both branches use ``y``, whose slope is infinite where neither counts."""
+    x, b = pt.dscalars("x", "b")
+    y = x**b
+    z = pt.switch(x > 1, 0, pt.sin(y)) + pt.switch(x > 2, 0, y)
+    f = phintys.function([x, b], phintys.grad(z, b))
+    assert f(10.0, 1e6) == 0
+
+
+def test_quadratic_forms_next_to_the_identity():
+    """``z @ inv([[1, r], [r, 1]]) @ z - z @ z`` is about ``-2 * r * x * y``."""
+    x, y, r = pt.dscalars("x", "y", "r")
+    z = pt.stack([x, y])
+    matrix = pt.stack([pt.stack([1.0, r]), pt.stack([r, 1.0])])
+    form = (z * pt.linalg.solve(matrix, z, b_ndim=1)).sum() - (z**2).sum()
+    f = phintys.function([x, y, r], form)
+    np.testing.assert_allclose(f(2.0, 3.0, 1e-20), -1.2e-19, rtol=1e-12)
