@@ -342,7 +342,8 @@ class JAXLinker(TranspilerLinker):
 
     name = "jax"
     required_rewrites = ("minimum_compile", "inline_inner_graphs", "jax")
-    incompatible_rewrites = ("inplace", "BlasOpt", "cxx_only")
+    # accelerators compute float64 slowly, if at all
+    incompatible_rewrites = ("inplace", "BlasOpt", "cxx_only", "wide_intermediates")
 
     @property
     def backend(self) -> Transpiler:
