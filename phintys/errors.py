@@ -102,6 +102,10 @@ class CompilerError(PhintysError):
     """A backend cannot compile: its compiler is missing, or it failed.  The message says which."""
 
 
+class MissingPackageError(CompilerError, ImportError):
+    """A backend needs a package that is not installed.  The message says which."""
+
+
 class ComplexError(PhintysError, TypeError):
     """A function is not defined for complex numbers."""
 

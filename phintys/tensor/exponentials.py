@@ -78,7 +78,11 @@ def _branches(x: Variable, nodes: list[Apply]) -> list[Variable]:
 def _number(v: Variable) -> Variable | None:
     """The exponential of a logarithm, NaN below 0; None for other functions, and for products."""
     name, inputs = function_of(v)
-    if name not in NUMBERS or (name == "log" and function_of(inputs[0])[0] in PRODUCTS):
+    if (
+        name is None
+        or name not in NUMBERS
+        or (name == "log" and function_of(inputs[0])[0] in PRODUCTS)
+    ):
         return None
     number = NUMBERS[name](inputs[0])
     return functions.switch(functions.lt(number, 0), functions.mul(np.nan, number), number)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.errors import CompilerError
+from phintys.errors import MissingPackageError
 from phintys.graph.op import Op, Storage
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.tensor.convert import as_tensor_variable
@@ -23,11 +23,13 @@ EXAMPLES = (2, 3)
 
 
 def _jax() -> Any:
-    """The package jax, with 64-bit dtypes; CompilerError if it is not installed."""
+    """The package jax, with 64-bit dtypes; MissingPackageError if it is not installed."""
     try:
         import jax
     except ImportError as exc:
-        raise CompilerError('wrap_jax needs the package jax: pip install "phintys[jax]"') from exc
+        raise MissingPackageError(
+            'wrap_jax needs the package jax: pip install "phintys[jax]"'
+        ) from exc
     jax.config.update("jax_enable_x64", True)
     return jax
 
@@ -174,7 +176,7 @@ def wrap_jax(
     The function runs in JAX on every backend, and is part of the compiled function in mode JAX.
     It must be pure, and may be called several times with arrays of other lengths.
 
-    ValueError if the lengths of the inputs are not known, and needed.  CompilerError without JAX.
+    ValueError if the lengths of the inputs are not known, and needed.  MissingPackageError without JAX.
 
     >>> import jax.numpy as jnp, phintys, phintys.tensor as pt
     >>> @wrap_jax

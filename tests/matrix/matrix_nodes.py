@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,7 @@ def array_file() -> str:
     return path
 
 
+HAS_JAX = find_spec("jax") is not None
 #: expressions of ops that the matrix has none of; ``x`` is a matrix, ``v`` a vector, ``n`` a number
 MORE = {
     "diagonals": lambda x, v, n: [pt.diagonal(x, k) for k in (-9, -1, 0, 2)],
@@ -252,7 +254,7 @@ MORE = {
     "wrapped": lambda x, v, n: [
         FinalizedOpFromGraph([v], [pt.exp(v) * 2])(v),
         FromFunctionOp(np.sort, [v.type], [v.type], lambda node, shapes: shapes)(v),
-        wrap_jax(lambda x: x * 2)(x),
+        *([wrap_jax(lambda x: x * 2)(x)] if HAS_JAX else []),
     ],
     "checks": lambda x, v, n: [
         *(Assert()(x, n > 0, v.sum() < 1e9), Print(global_fn=lambda op, value: None)(x)),
@@ -384,7 +386,6 @@ CONTROL = {
     "IfElse": (lambda x, y: ifelse(x[0] > 1, x * y, y), [V, W]),
     "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
     "FinalizedOpFromGraph": (lambda x: FinalizedOpFromGraph([x], [pt.exp(x)])(x), [V]),
-    "JAXOp": (lambda x, y: wrap_jax(lambda x, y: (x * y * y).sum())(x, y), [V, W]),
     "CheckAndRaise": (lambda x: CheckAndRaise(ValueError, "large")(x, pt.all(x < 99)), [V]),
     "Assert": (lambda x: Assert("large")(x, pt.all(x < 99)), [V]),
     "Print": (lambda x: Print(global_fn=lambda op, value: None)(x), [M]),
@@ -395,6 +396,8 @@ CONTROL = {
     "AsWritten": (lambda x: as_written(x), [V]),
     "SpecifyAssumptions": (lambda x: assume(x, diagonal=False), [M]),
 }
+if HAS_JAX:
+    CONTROL["JAXOp"] = (lambda x, y: wrap_jax(lambda x, y: (x * y * y).sum())(x, y), [V, W])
 PRODUCTS = {
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
@@ -523,7 +526,8 @@ def package_ops() -> dict[str, type[Op]]:
         stack += cls.__subclasses__()
         if cls.__module__.startswith("phintys.") and not issubclass(cls, (ScalarOp, Planned)):
             found[cls.__name__] = cls
-    return {name: cls for name, cls in sorted(found.items()) if name not in BASES.split()}
+    left = [*BASES.split(), *([] if HAS_JAX else ["JAXOp"])]
+    return {name: cls for name, cls in sorted(found.items()) if name not in left}
 
 
 def expressions(dtype: str) -> Iterator[tuple[list[Any], list[Any], list[np.ndarray]]]:

@@ -12,12 +12,14 @@ see `phintys.backends.jax.random`.
 from __future__ import annotations
 
 # pyright: reportUnusedImport=false
-from phintys.errors import CompilerError
+from phintys.errors import MissingPackageError
 
 try:
     import jax  # noqa: F401
 except ImportError as exc:
-    raise CompilerError('Mode "JAX" needs the package jax: pip install "phintys[jax]"') from exc
+    raise MissingPackageError(
+        'Mode "JAX" needs the package jax: pip install "phintys[jax]"'
+    ) from exc
 
 from phintys.backends.jax import (  # noqa: F401  (register)
     checks,

@@ -10,12 +10,12 @@ variable is a number.
 from __future__ import annotations
 
 # pyright: reportUnusedImport=false
-from phintys.errors import CompilerError
+from phintys.errors import MissingPackageError
 
 try:
     import numba  # noqa: F401
 except ImportError as exc:
-    raise CompilerError(
+    raise MissingPackageError(
         'Mode "NUMBA" needs the package numba: pip install "phintys[numba]"'
     ) from exc
 

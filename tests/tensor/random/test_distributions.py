@@ -210,6 +210,11 @@ def inside(name, shapes, turn):
     return params
 
 
+def never_ends(name, number):
+    """Whether NumPy before 2.2 draws for ever."""
+    return name == "zipf" and number > 1e9 and np.lib.NumpyVersion(np.__version__) < "2.2.0"
+
+
 def draws_nothing(parameter, number):
     """Whether SciPy draws nothing: the scale is 0."""
     return parameter in ("scale", "lambd") and number == 0
@@ -375,6 +380,8 @@ def test_parameters_that_are_wrong(name, mode):
         f = function(name, mode, ((None,) * rank,) * len(own))
         for k, domain in enumerate(own.values()):
             for number in NUMBERS[domain.dtype]:
+                if never_ends(name, number):
+                    continue
                 params = [np.full((3,) * rank, p, p.dtype) for p in base]
                 params[k].flat[-1] = number
                 wanted = outcome(reference(name), generator(), *params, None)
