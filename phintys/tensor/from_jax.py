@@ -176,7 +176,8 @@ def wrap_jax(
     The function runs in JAX on every backend, and is part of the compiled function in mode JAX.
     It must be pure, and may be called several times with arrays of other lengths.
 
-    ValueError if the lengths of the inputs are not known, and needed.  MissingPackageError without JAX.
+    ValueError if the lengths of the inputs are not known, and needed.  MissingPackageError without
+    JAX.
 
     >>> import jax.numpy as jnp, phintys, phintys.tensor as pt
     >>> @wrap_jax
