@@ -225,7 +225,7 @@ def fgraph_to_python(
     >>> x = pt.dvector("x")
     >>> graph = FunctionGraph([x], [pt.exp(x).sum()])
     >>> import numpy as np
-    >>> numpy_of = {"Exp": np.exp, "Sum": np.sum}
+    >>> numpy_of = {"Exp": np.exp, "Sum{axes=None}": np.sum}
     >>> f = fgraph_to_python(graph, lambda op, **kw: numpy_of[str(op)], squeeze_output=True)
     >>> float(f([0.0, 0.0]))
     2.0

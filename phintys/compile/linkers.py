@@ -8,7 +8,7 @@
 >>> linker = WrapLinker([PerformLinker()], report)
 >>> phintys.function([x], pt.exp(x).sum(), mode=phintys.Mode(linker))([0.0, 0.0])
 0 Exp
-1 Sum
+1 Sum{axes=None}
 array(2.)
 """
 

@@ -95,10 +95,8 @@ def hessian(
 
     Raises
     ------
-    TypeError
-        if ``cost`` is not a scalar
     ValueError
-        if a variable is not a vector
+        if ``cost`` is not a scalar, or a variable is not a vector
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")

@@ -234,9 +234,9 @@ def test_sums_make_no_pairs() -> None:
 def test_what_runs_through_numpy() -> None:
     for name in THROUGH_NUMPY:
         assert not TABLE[name].has_native(*["complex128"] * arity(TABLE[name])), name
-    x, m = vector(), pt.zmatrix("m")
-    for out in (pt.prod(x), pt.cumprod(x), pt.dot(x, x), m @ m, m @ x, pt.sin(x), x**2.5):
-        steps = phintys.function([x, m], out, on_unused_input="ignore").program.steps
+    x = vector()
+    for out in (pt.prod(x), pt.cumprod(x), pt.sin(x), x**2.5):
+        steps = phintys.function([x], out).program.steps
         assert "Python" in {type(step).__name__ for step in steps}, out
 
 

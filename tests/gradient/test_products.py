@@ -193,7 +193,7 @@ def test_hessian():
     assert [type(hessian(cost, form([v]))) for form in (list, tuple)] == [list, tuple]
     with pytest.raises(ValueError, match="hessian needs vectors; m has type"):
         hessian(m.sum(), m)
-    with pytest.raises(TypeError, match="scalar cost"):
+    with pytest.raises(ValueError, match="scalar cost"):
         hessian(v, v)
 
 

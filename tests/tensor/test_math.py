@@ -154,8 +154,8 @@ def test_repeat_structure_and_misuse():
     x = pt.dmatrix("x")
     assert pt.repeat(x, pt.lvector(), 1).owner.op == Repeat(1)
     assert pt.repeat(pt.tensor(shape=(2, 3)), 2, axis=0).type.shape == (4, 3)
-    for wrong in (pt.dscalar(), pt.lmatrix()):
-        with pytest.raises(TypeError):
+    for wrong, error in ((pt.dscalar(), TypeError), (pt.lmatrix(), ValueError)):
+        with pytest.raises(error):
             pt.repeat(x, wrong)
     for mode in MODES:
         r = pt.lvector("r")

@@ -7,7 +7,7 @@
 >>> f = phintys.function([x], pt.exp(x).sum(), mode=MonitorMode(post_func=show))
 >>> f([0.0, 0.0])
 0 Exp [[0.0, 0.0]] [[1.0, 1.0]]
-1 Sum [[1.0, 1.0]] [2.0]
+1 Sum{axes=None} [[1.0, 1.0]] [2.0]
 array(2.)
 """
 
