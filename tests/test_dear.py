@@ -25,7 +25,7 @@ def listed_cases() -> set[str]:
 @rest
 def test_every_case_is_there() -> None:
     modules = sorted({test.partition("::")[0] for test in listed_cases()})
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:randomly"]
     environment = plain_environment() | {"PHINTYS_TESTS": "full"}
     done = subprocess.run(
         [*command, *modules], cwd=ROOT, env=environment, capture_output=True, text=True

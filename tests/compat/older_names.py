@@ -20,7 +20,8 @@ def python(
 
     ``variables`` are further environment variables.
     """
-    own = {name: value for name, value in os.environ.items() if "PYTENSOR" not in name}
+    settings = "PYTENSOR", "PHINTYSRC"
+    own = {name: value for name, value in os.environ.items() if not name.startswith(settings)}
     environment = {**own, "PYTHONPATH": ROOT, **variables}
     return subprocess.run(
         [str(executable), *arguments], env=environment, capture_output=True, text=True

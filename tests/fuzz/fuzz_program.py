@@ -234,20 +234,24 @@ def _overflows(op: Any, given: list[Any]) -> bool:
     return bool(np.any(np.abs(found) >= 2.0**63))
 
 
+class RuleFault(Exception):
+    """A shape rule does not say what ``perform`` does."""
+
+
 def _check_rule(node: Any, given: list[Any], found: list[Any]) -> None:
-    """AssertionError if ``perform`` and the shape rule of a node disagree."""
+    """RuleFault if ``perform`` and the shape rule of a node disagree."""
     if node.op.shape_rule is None:
         return
     context = ConcreteShapes(node.op, node.inputs, given)
     try:
         shapes = context.run()
     except Exception as exc:
-        raise AssertionError(f"the rule of {node.op} refuses what perform takes: {exc}") from exc
+        raise RuleFault(f"the rule of {node.op} refuses what perform takes: {exc}") from exc
     known = context.lengths_of
     for shape, value in zip(shapes, found):
         said = [d.evaluate(known) if d.symbols() <= known.keys() else None for d in shape]
         if any(n not in (None, m) for n, m in zip(said, np.shape(value))):
-            raise AssertionError(f"the rule of {node.op} says {said}, not {np.shape(value)}")
+            raise RuleFault(f"the rule of {node.op} says {said}, not {np.shape(value)}")
 
 
 def all_finite(values: Iterable[Any]) -> bool:

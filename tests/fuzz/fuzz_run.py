@@ -21,7 +21,7 @@ from fuzz_compare import (
     hides_a_step_that_fails,
     mismatch,
 )
-from fuzz_program import Built
+from fuzz_program import Built, RuleFault
 from fuzz_slopes import wrong_slope
 from fuzz_uses import USES, identical
 
@@ -323,8 +323,8 @@ class Judge:
             try:
                 with np.errstate(all="ignore"):
                     expected = b.truth(arguments)
-            except AssertionError as exc:
-                return f"AssertionError: {exc}"
+            except RuleFault as exc:
+                return f"RuleFault: {exc}"
             except Exception:
                 continue
             if not b.finite and not self.without:
