@@ -205,10 +205,19 @@ def _or_nothing(n: Native, valid: Any, *lengths: Any) -> Any:
 def _is_known_to_hold(condition: Condition, values: Sequence[Any]) -> bool:
     """Whether a condition holds, as far as the values of parameters are known."""
     given = [values[k] for k in condition.positions]
-    if any(v is None for v in given):
+    if any(v is None for v in given) or not _broadcast(given):
         return False
     own = condition._replace(positions=tuple(range(len(given))))
     return first_violated([own], given) is None
+
+
+def _broadcast(values: Sequence[np.ndarray]) -> bool:
+    """Whether arrays broadcast; the call of a function raises ShapeError if they do not."""
+    try:
+        np.broadcast_shapes(*(v.shape for v in values))
+    except ValueError:
+        return False
+    return True
 
 
 def _call(cls: type[Distribution]) -> Callable[..., Any]:
