@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from phintys.dims import Dim, product
 from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, routine
+from phintys.scalar.native import Native
 
+#: more elements than memory holds
+MOST = 2**62
 NEGATIVE = "A number of repeats is negative."
 
 
@@ -49,12 +54,18 @@ def lower_repeated_positions(b: Builder[V], counts: V) -> V:
     """Each position in a vector of integers as often as its element says, an int64 vector."""
     counts = b.cast(counts, "int64")
     n = b.length(counts, 0)
-    not_negative = b.map(lambda n, c: n.max(c, n.const(0, c)), counts)
-    total = b.item(b.reduce("add", not_negative, (0,)))
+    bounded = b.map(_bounded, counts, b.scalar(n))
+    total = b.item(b.reduce("add", bounded, (0,)))
     (found,) = b.external(
         repeated_positions, "int64", (n,), [counts], writes=[("int64", (total,))], work=n + total
     )
     return found
+
+
+def _bounded(n: Native, count: Any, length: Any) -> Any:
+    """A count that is not negative, and so small that the sum of all is no more than `MOST`."""
+    most = n.idiv(n.const(MOST, count), n.max(length, n.const(1, count)))
+    return n.min(n.max(count, n.const(0, count)), most)
 
 
 def _unravelled(b: Builder[V], positions: V, shape: tuple[Dim, ...]) -> list[V]:

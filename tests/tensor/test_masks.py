@@ -131,6 +131,16 @@ def test_counts_that_are_wrong(mode):
         f([1.0, 2.0], [5, -3])
 
 
+@pytest.mark.parametrize("mode", ["FAST_RUN", "C"])
+def test_more_elements_than_memory_holds(mode):
+    """NumPy's own function ends the process if the sum of the counts overflows."""
+    v, n = pt.dvector("v"), pt.lvector("n")
+    f = phintys.function([v, n], pt.repeat(v, n), mode=mode)
+    for counts in ([2**62, 2**62, 2**62, 2**62 + 4], [2**62, 2**62, 2**62 + 5, 0]):
+        with pytest.raises(MemoryError):
+            f(np.arange(4.0), counts)
+
+
 def complex_values(dtype, *shapes):
     return [(RNG.normal(size=s) + 1j * RNG.normal(size=s)).astype(dtype) for s in shapes]
 

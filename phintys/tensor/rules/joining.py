@@ -172,9 +172,10 @@ def sum_of_elements(ctx: Context, node: Apply) -> Replacement:
         found = _elements(x, axis)
         if found is not None:
             rest = tuple([a - (a > axis) for a in axes if a != axis])
-            terms = [cast(v, dtype) for v in found]
+            terms = [cast(v, node.op.acc_dtype or dtype) for v in found]
             total = functions.add(*terms)
-            return like(node, node.op.clone(axis=rest)(total) if rest else total)
+            whole = node.op.clone(axis=rest)(total) if rest else total
+            return like(node, cast(whole, dtype))
     return None
 
 

@@ -5,10 +5,14 @@ import numpy as np
 import phintys
 import phintys.tensor as pt
 
-v4 = pt.random.nbinom(n=np.array([1.0, 0.3, 1.0], 'float64'), p=np.array([], 'float64'), size=(2, 0, 3), rng=np.random.default_rng(48))
+v4 = pt.random.nbinom(
+    n=np.array([1.0, 0.3, 1.0], "float64"),
+    p=np.array([], "float64"),
+    size=(2, 0, 3),
+    rng=np.random.default_rng(48),
+)
 inputs = []
 outputs = [v4]
 updates = {}
-arguments = [
-]
+arguments = []
 fails = True

@@ -67,3 +67,14 @@ def test_accumulators(term, given, mode):
     for found, right, y in zip(f(*arguments), expected, outputs, strict=True):
         assert found.dtype == right.dtype
         np.testing.assert_allclose(found, right, rtol=1e-5, err_msg=str(y.owner.op))
+
+
+@pytest.mark.parametrize("mode", ["LLVM", "PY", "C"])
+def test_functions_of_stacked_tensors_are_added_in_the_accumulator(mode):
+    x, y, z = pt.fvectors("x", "y", "z")
+    out = (pt.stack([x, y, z]) * 2).sum(axis=0)
+    whole = (pt.stack([x, y, z], axis=1) * 2).sum()
+    f = phintys.function([x, y, z], [out, whole], mode=mode)
+    found = f(*np.array([[1e8, 1.5e38], [1, 1.5e38], [-1e8, -1.5e38]], "float32"))
+    np.testing.assert_array_equal(found[0], np.array([2, 3e38], "float32"))
+    np.testing.assert_array_equal(found[1], np.float32(3e38))
