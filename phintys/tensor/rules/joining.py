@@ -10,7 +10,7 @@ from phintys.tensor.aliases import Place
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elements import Shares, elements
-from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, dimshuffle, functions
+from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, dimshuffle, function_of, functions
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.join import Join
@@ -19,9 +19,15 @@ from phintys.tensor.reshape import Reshape
 from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.match import at, like, number, some
 from phintys.tensor.rules.reading import Index, index_of, kept_axes, read
+from phintys.tensor.rules.wide import SINGULAR
 from phintys.tensor.shape import MakeVector, as_length, lengths_vector, product, shape_tuple
+from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 from phintys.tensor.type import MAX_NDIM
 from phintys.tensor.variable import TensorVariable
+
+#: Functions that are looked at, at most.
+MOST_FUNCTIONS = 40
+LOGARITHMS = (LogSoftmax, LogSumExp, Softmax)
 
 
 @rule(
@@ -172,7 +178,8 @@ def sum_of_elements(ctx: Context, node: Apply) -> Replacement:
         found = _elements(x, axis)
         if found is not None:
             rest = tuple([a - (a > axis) for a in axes if a != axis])
-            terms = [cast(v, node.op.acc_dtype or dtype) for v in found]
+            added = dtype if _is_part_of_a_density(x) else node.op.acc_dtype or dtype
+            terms = [cast(v, added) for v in found]
             total = functions.add(*terms)
             whole = node.op.clone(axis=rest)(total) if rest else total
             return like(node, cast(whole, dtype))
@@ -199,6 +206,23 @@ def split_of_elements(
         out.type.filter_variable(expand_dims(cast(v, out.type.dtype), axis))
         for v, out in zip(found, node.outputs, strict=True)
     ]
+
+
+def _is_part_of_a_density(x: Variable) -> bool:
+    """Whether terms are added in their own dtype: casts would hide which of them cancel.
+
+    So logarithms, of which `phintys.tensor.rules.wide` computes most in float64 anyway.
+    """
+    stack = [x]
+    for _ in range(MOST_FUNCTIONS):
+        if not stack:
+            break
+        v = stack.pop()
+        name, inputs = function_of(v)
+        if name in SINGULAR or (v.owner is not None and type(v.owner.op) in LOGARITHMS):
+            return True
+        stack += inputs if name is not None else ()
+    return False
 
 
 def _elements(x: Variable, axis: int) -> list[Variable] | None:
