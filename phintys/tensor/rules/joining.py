@@ -178,7 +178,7 @@ def sum_of_elements(ctx: Context, node: Apply) -> Replacement:
         found = _elements(x, axis)
         if found is not None:
             rest = tuple([a - (a > axis) for a in axes if a != axis])
-            added = dtype if _is_part_of_a_density(x) else node.op.acc_dtype or dtype
+            added = dtype if _are_parts_of_a_density(found) else node.op.acc_dtype or dtype
             terms = [cast(v, added) for v in found]
             total = functions.add(*terms)
             whole = node.op.clone(axis=rest)(total) if rest else total
@@ -208,20 +208,21 @@ def split_of_elements(
     ]
 
 
-def _is_part_of_a_density(x: Variable) -> bool:
+def _are_parts_of_a_density(terms: Sequence[Variable]) -> bool:
     """Whether terms are added in their own dtype: casts would hide which of them cancel.
 
     So logarithms, of which `phintys.tensor.rules.wide` computes most in float64 anyway.
     """
-    stack = [x]
+    stack = [*terms]
     for _ in range(MOST_FUNCTIONS):
         if not stack:
             break
         v = stack.pop()
-        name, inputs = function_of(v)
-        if name in SINGULAR or (v.owner is not None and type(v.owner.op) in LOGARITHMS):
+        if v.owner is None:
+            continue
+        if function_of(v)[0] in SINGULAR or type(v.owner.op) in LOGARITHMS:
             return True
-        stack += inputs if name is not None else ()
+        stack += v.owner.inputs if type(v.owner.op) in (DimShuffle, Elemwise) else ()
     return False
 
 
