@@ -54,13 +54,13 @@ TWICE = "import pytest, sys; [pytest.main(sys.argv[1:]) for _ in range(2)]"
 
 
 @pytest.fixture
-def outcomes(tmp_path, request):
+def outcomes(tmp_path):
     """Runs pytest with plugins on a module in a folder of tests; name -> how each test ended."""
 
     def run(source: str, *plugins: str, program: str = "-mpytest") -> dict[str, str]:
         folder = tmp_path / "tests"
         folder.mkdir()
-        for name in (*plugins, "child_environment"):
+        for name in plugins:
             (folder / f"{name}.py").write_text((HERE / f"{name}.py").read_text())
         (folder / "test_case.py").write_text(source)
         (tmp_path / "pytest.ini").touch()

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import pytest
 
-# those of tests/conftest.py, which is not loaded for the examples of the package
+#: the folder of plugins; tests/conftest.py, which names them, is not read for examples
 PLUGINS = Path(__file__).parents[1]
 OPTIONS = ["-m", "not rest", "-p", "no:cacheprovider", "-o", "console_output_style=classic"]
 # modules of a backend whose framework is missing

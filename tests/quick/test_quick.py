@@ -16,7 +16,7 @@ import pytest
 import run_git
 from child_environment import plain_environment
 from quick_choice import MAP, Suite, changed_files, known_runs
-from quick_workers import Record, ended, read_record, run_all, summary
+from quick_workers import Record, ended, ended_by, read_record, run_all, summary
 from run_git import outside_repositories
 
 OP, SORT, CODE = "phintys/graph/op.py", "phintys/tensor/sort.py", "phintys/backends/llvm/ir/code.py"
@@ -280,6 +280,14 @@ def test_processes_that_fail_or_end_are_reported(tmp_path, capfd, monkeypatch):
     # the first process had the first and the third module
     assert third.startswith("ran 3 tests of 2 modules")
     assert third.endswith("left 1 module near the changed files: make test")
+
+
+def test_a_process_that_goes_on_is_killed():
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with subprocess.Popen(command) as process:
+        assert ended_by(process, time.time()) != 0
+    with subprocess.Popen([sys.executable, "-c", "raise SystemExit(5)"]) as process:
+        assert ended_by(process, time.time() + 600) == 5
 
 
 def test_what_is_left_is_said():

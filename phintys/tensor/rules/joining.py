@@ -27,7 +27,8 @@ from phintys.tensor.variable import TensorVariable
 
 #: Functions that are looked at, at most.
 MOST_FUNCTIONS = 40
-LOGARITHMS = (LogSoftmax, LogSumExp, Softmax)
+#: Ops of logits, which densities use.
+OF_LOGITS = (LogSoftmax, LogSumExp, Softmax)
 
 
 @rule(
@@ -220,7 +221,7 @@ def _are_parts_of_a_density(terms: Sequence[Variable]) -> bool:
         v = stack.pop()
         if v.owner is None:
             continue
-        if function_of(v)[0] in SINGULAR or type(v.owner.op) in LOGARITHMS:
+        if function_of(v)[0] in SINGULAR or type(v.owner.op) in OF_LOGITS:
             return True
         stack += v.owner.inputs if type(v.owner.op) in (DimShuffle, Elemwise) else ()
     return False
